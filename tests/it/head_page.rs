@@ -161,8 +161,11 @@ fn runs(model: &Model) -> Vec<Arc<Capture>> {
     TEXTS.iter().map(|text| Arc::new(run(text))).collect()
 }
 
-/// By brute force on stored patterns: activation of each input, mass and chance of each key token, mass by distance.
-fn dense(captures: &[Arc<Capture>], head: HeadId) -> (Vec<f32>, BTreeMap<u32, [f64; 2]>, BTreeMap<isize, f64>) {
+/// Activation of each input, mass and chance of each key token, mass by distance.
+type Dense = (Vec<f32>, BTreeMap<u32, [f64; 2]>, BTreeMap<isize, f64>);
+
+/// By brute force on stored patterns.
+fn dense(captures: &[Arc<Capture>], head: HeadId) -> Dense {
     let (mut activations, mut tokens, mut offsets) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
     for capture in captures {
         let pattern = attention::pattern(capture, head).unwrap();
@@ -171,13 +174,13 @@ fn dense(captures: &[Arc<Capture>], head: HeadId) -> (Vec<f32>, BTreeMap<u32, [f
         let mut most = f32::NAN;
         for query in 0..all.len() {
             let n_seen = if causal { query + 1 } else { all.len() };
-            for key in 0..n_seen {
+            for (key, token) in all.iter().enumerate().take(n_seen) {
                 let weight = pattern.get(query, key).unwrap();
-                let [mass, chance] = tokens.entry(all[key].id.unwrap()).or_insert([0.0; 2]);
+                let [mass, chance] = tokens.entry(token.id.unwrap()).or_insert([0.0; 2]);
                 *mass += f64::from(weight);
                 *chance += 1.0 / n_seen as f64;
                 *offsets.entry(key as isize - query as isize).or_insert(0.0) += f64::from(weight);
-                if query > 0 && key > 0 && query != key && !all[key].special {
+                if query > 0 && key > 0 && query != key && !token.special {
                     most = most.max(weight);
                 }
             }

@@ -15,6 +15,9 @@ use crate::{
     weights::engine,
 };
 
+/// Type, shape and bytes of tensors by name.
+type Tensors = BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>;
+
 /// The checkpoint of a family with its numbers rounded to two bytes, stored in two bytes and in four.
 struct Both {
     folders: [tempfile::TempDir; 2],
@@ -25,7 +28,7 @@ impl Both {
         let from = folder().join(name);
         let bytes = fs::read(from.join("model.safetensors")).ok()?;
         let tensors = SafeTensors::deserialize(&bytes).unwrap();
-        let mut stored: [BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>; 2] = [BTreeMap::new(), BTreeMap::new()];
+        let mut stored = [Tensors::new(), Tensors::new()];
         for (tensor, view) in tensors.iter() {
             let shape = view.shape().to_vec();
             if view.dtype() != Dtype::F32 {

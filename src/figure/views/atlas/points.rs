@@ -25,7 +25,7 @@ const N_COLORS: usize = 24;
 pub enum PointColor {
     /// A kind of heads, and its place among those that there are; none of heads without a kind.
     Kind(Option<(Metric, usize)>),
-    /// A step of [`N_COLORS`] of a number; none where a head has none.
+    /// A step of `N_COLORS` of a number; none where a head has none.
     Step(Option<usize>),
 }
 
@@ -33,7 +33,7 @@ pub enum PointColor {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PointSeries {
     pub color: PointColor,
-    /// A step of [`N_SIZES`]; none where all points have the same size.
+    /// A step of `N_SIZES`; none where all points have the same size.
     pub size: Option<usize>,
     pub heads: Vec<HeadId>,
     pub points: Vec<[f64; 2]>,
