@@ -25,6 +25,8 @@ pub const TOKENS_PER_TASK: usize = 4 * TOKENS;
 /// Inputs that all tokens of a task go through before the next: so much of a panel and of the tokens' values
 /// stays in the cache.
 const DEPTH: usize = 768;
+/// Tokens up to which each goes through the panels alone.
+const SINGLE: usize = 2;
 /// Tokens below which weights are read where they lie.
 const FEW: usize = 8;
 /// Multiply–adds below which one thread is faster than several.
@@ -127,6 +129,17 @@ impl Job<'_> {
 
     fn panel(&self, idx: usize, tokens: Range<usize>, scratch: &mut Vec<f32>) {
         let columns = idx * PANEL..self.d_out.min((idx + 1) * PANEL);
+        if let Some(panels) = self.source.panels().filter(|_| self.n <= SINGLE) {
+            // Each weight is read once, and in no other form than that in which it lies.
+            for row in tokens {
+                self.write_row(row, columns.clone(), |out| {
+                    let x = &self.x[row * self.d_in..][..self.d_in];
+                    panels.add_row(x, columns.start / PANEL * self.d_in * PANEL, out);
+                });
+                self.activate(row..row + 1, columns.clone());
+            }
+            return;
+        }
         // A part of the panel stays in the cache while all tokens go by.
         let n_depths = self.d_in.div_ceil(DEPTH).max(1);
         let depth = self.d_in.div_ceil(n_depths).max(1);
@@ -144,6 +157,22 @@ impl Job<'_> {
                 }
             }
         }
+    }
+
+    /// Writes what the product of one token is added to, and lets `add` add it.
+    fn write_row(&self, row: usize, columns: Range<usize>, add: impl FnOnce(&mut [f32])) {
+        let start = row * self.d_out + columns.start;
+        if self.bias.is_none() && self.residual.is_none() {
+            // SAFETY: a task has its rows and columns to itself; the buffer stays until all tasks are done.
+            #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
+            unsafe {
+                self.target.write(start, (0..columns.len()).map(|_| 0.0));
+            }
+        }
+        self.fill_rows(row..row + 1, columns.clone());
+        // SAFETY: as above, and the row has just been written.
+        #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
+        add(unsafe { self.target.slice(start, columns.len()) });
     }
 
     /// Writes what the product is added to.

@@ -93,6 +93,20 @@ impl<'a> PanelValues<'a> {
         scratch
     }
 
+    /// `out += x · panel` for one row `x` and the panel that begins at `first`, whose last columns may be absent.
+    pub fn add_row(self, x: &[f32], first: usize, out: &mut [f32]) {
+        let part = first..first + x.len() * PANEL;
+        let mut sums = [0.0; PANEL];
+        match self {
+            Self::F32(values) => simd::row_product(Level::current(), x, &values[part], &mut sums),
+            Self::F16(values) => simd::row_product_f16(Level::current(), x, &values[part], &mut sums),
+            Self::Bf16(values) => simd::row_product_bf16(Level::current(), x, &values[part], &mut sums),
+        }
+        for (out, sum) in out.iter_mut().zip(sums) {
+            *out += sum;
+        }
+    }
+
     fn at(self, idx: usize) -> f32 {
         match self {
             Self::F32(values) => values[idx],
@@ -173,48 +187,18 @@ impl Panels {
     /// never in memory twice. Views of it stay valid and read zeros from then on.
     pub fn taken_from(table: &Tensor) -> Result<Self> {
         let (d_out, d_in) = table.dims2()?;
-        if table.dtype() != DType::F32 {
-            return Self::of_half(table);
-        }
         let taken = TakeOp(Mutex::default());
         table.inplace_op1(&taken)?;
-        let mut values = taken.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if values.len() != d_out * d_in {
-            bail!("a table of {d_out} rows of {d_in} has {} numbers", values.len());
-        }
-        values.resize(Self::padded(d_out) * d_in, 0.0);
-        values.par_chunks_exact_mut((d_in * PANEL).max(1)).for_each_init(Vec::new, |rows, panel| {
-            rows.clear();
-            rows.extend_from_slice(panel);
-            pack(View { data: rows, start: 0, row_stride: 1, col_stride: d_in }, d_in, 0..PANEL, panel);
-        });
-        let panels = Tensor::from_vec(values, (d_out.div_ceil(PANEL), d_in, PANEL), &Device::Cpu)?;
+        let shape = (d_out, d_in);
+        let panels = match taken.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(CpuStorage::F32(values)) => reordered(values, shape, |rows, panel| {
+                pack(View { data: rows, start: 0, row_stride: 1, col_stride: d_in }, d_in, 0..PANEL, panel);
+            }),
+            Some(CpuStorage::F16(values)) => reordered(values, shape, |rows, panel| turned(rows, d_in, panel)),
+            Some(CpuStorage::BF16(values)) => reordered(values, shape, |rows, panel| turned(rows, d_in, panel)),
+            _ => bail!("a table was not taken"),
+        }?;
         Ok(Self { panels, d_out })
-    }
-
-    /// Reorders a contiguous table `[d_out, d_in]` of two bytes a number.
-    fn of_half(table: &Tensor) -> Result<Self> {
-        let (storage, layout) = table.storage_and_layout();
-        match PanelValues::of(&storage, layout)? {
-            PanelValues::F32(_) => bail!("a table is not of two bytes a number"),
-            PanelValues::F16(values) => Self::reordered(values, table.dims2()?),
-            PanelValues::Bf16(values) => Self::reordered(values, table.dims2()?),
-        }
-    }
-
-    fn reordered<T: Narrow>(table: &[T], (d_out, d_in): (usize, usize)) -> Result<Self> {
-        let n_panels = d_out.div_ceil(PANEL);
-        let mut panels = vec![T::zero(); n_panels * d_in * PANEL];
-        panels.par_chunks_exact_mut((d_in * PANEL).max(1)).zip(table.par_chunks((d_in * PANEL).max(1))).for_each(
-            |(panel, rows)| {
-                for (column, row) in rows.chunks_exact(d_in.max(1)).enumerate() {
-                    for (dim, value) in row.iter().enumerate() {
-                        panel[dim * PANEL + column] = *value;
-                    }
-                }
-            },
-        );
-        Ok(Self { panels: Tensor::from_vec(panels, (n_panels, d_in, PANEL), &Device::Cpu)?, d_out })
     }
 
     fn from_view(view: View<'_>, (d_in, d_out): (usize, usize)) -> Result<Self> {
@@ -279,8 +263,35 @@ impl Panels {
     }
 }
 
+/// A table `[d_out, d_in]` as panels where it lies; `turn` writes a panel of its rows.
+fn reordered<T: WithDType>(
+    mut values: Vec<T>,
+    (d_out, d_in): (usize, usize),
+    turn: impl Fn(&[T], &mut [T]) + Sync,
+) -> Result<Tensor> {
+    if values.len() != d_out * d_in {
+        bail!("a table of {d_out} rows of {d_in} has {} numbers", values.len());
+    }
+    values.resize(Panels::padded(d_out) * d_in, T::zero());
+    values.par_chunks_exact_mut((d_in * PANEL).max(1)).for_each_init(Vec::new, |rows, panel| {
+        rows.clear();
+        rows.extend_from_slice(panel);
+        turn(rows, panel);
+    });
+    Tensor::from_vec(values, (d_out.div_ceil(PANEL), d_in, PANEL), &Device::Cpu)
+}
+
+/// Rows of `d_in` as columns.
+fn turned<T: Copy>(rows: &[T], d_in: usize, panel: &mut [T]) {
+    for (column, row) in rows.chunks_exact(d_in.max(1)).enumerate() {
+        for (dim, value) in row.iter().enumerate() {
+            panel[dim * PANEL + column] = *value;
+        }
+    }
+}
+
 /// Takes the numbers out of a tensor.
-struct TakeOp(Mutex<Vec<f32>>);
+struct TakeOp(Mutex<Option<CpuStorage>>);
 
 impl InplaceOp1 for TakeOp {
     fn name(&self) -> &'static str {
@@ -288,13 +299,17 @@ impl InplaceOp1 for TakeOp {
     }
 
     fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
-        let CpuStorage::F32(values) = storage else { bail!("a table is not f32") };
         if layout.start_offset() != 0 || !layout.is_contiguous() {
             bail!("a table is part of something else");
         }
         // Zeros that nobody touches take no memory, and keep every view of the table inside its storage.
-        let zeros = vec![0.0; values.len()];
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::replace(values, zeros);
+        let zeros = match &*storage {
+            CpuStorage::F32(values) => CpuStorage::F32(vec![0.0; values.len()]),
+            CpuStorage::F16(values) => CpuStorage::F16(vec![f16::ZERO; values.len()]),
+            CpuStorage::BF16(values) => CpuStorage::BF16(vec![bf16::ZERO; values.len()]),
+            _ => bail!("a table has numbers of another kind"),
+        };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::mem::replace(storage, zeros));
         Ok(())
     }
 }

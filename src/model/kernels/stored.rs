@@ -22,8 +22,14 @@ pub fn narrowed(values: &[f32], shape: &[usize], half: Half) -> Result<Option<Te
 }
 
 fn half_table<T: Narrow>(values: &[f32], shape: &[usize]) -> Result<Option<Tensor>> {
-    let narrow: Option<Vec<T>> = values.iter().map(|value| T::exactly(*value)).collect();
-    narrow.map(|values| Tensor::from_vec(values, shape, &Device::Cpu)).transpose()
+    // Room for a last whole panel, should it become one with an output map.
+    let room = if let &[rows, width] = shape { StoredMatrix::room_of(rows, width) } else { values.len() };
+    let mut narrow = Vec::with_capacity(room);
+    for value in values {
+        let Some(value) = T::exactly(*value) else { return Ok(None) };
+        narrow.push(value);
+    }
+    Tensor::from_vec(narrow, shape, &Device::Cpu).map(Some)
 }
 
 /// Bytes of so many values that are computed.
@@ -186,6 +192,14 @@ impl<'a> Source<'a> {
         match self {
             Self::Panels(_) => None,
             Self::Strided(view) => Some(view),
+        }
+    }
+
+    /// The panels, where they are there in either form.
+    pub const fn panels(self) -> Option<PanelValues<'a>> {
+        match self {
+            Self::Panels(values) => Some(values),
+            Self::Strided(_) => None,
         }
     }
 

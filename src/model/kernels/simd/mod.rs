@@ -11,7 +11,7 @@ mod softmax;
 use std::sync::LazyLock;
 
 use self::softmax::{cap_and_bias_body, cap_slope_body, exp_sum_body, softmax_backward_body, softmax_body};
-use super::{Activation, KernelPath, NormKind};
+use super::{Activation, KernelPath, NormKind, packed::PANEL};
 
 /// The score of a sink that takes nothing.
 pub(super) const NO_SINK: f32 = f32::NEG_INFINITY;
@@ -124,6 +124,49 @@ kernel! {
 kernel! {
     /// `out[i] = x[i]` in single precision.
     widen = widen_body(x: &[half::bf16], out: &mut [f32])
+}
+
+kernel! {
+    /// `sums[c] = Σ x[i] · panel[i, c]`, each sum in the order of `i`.
+    row_product = row_product_body(x: &[f32], panel: &[f32], sums: &mut [f32; PANEL])
+}
+kernel! {
+    /// [`row_product`] of numbers of two bytes, with the same bits.
+    row_product_bf16 = row_product_bf16_body(x: &[f32], panel: &[half::bf16], sums: &mut [f32; PANEL])
+}
+kernel! {
+    /// [`row_product`] of numbers of two bytes, with the same bits.
+    row_product_f16 = row_product_f16_body(x: &[f32], panel: &[half::f16], sums: &mut [f32; PANEL])
+}
+
+#[inline(always)]
+fn row_product_body<const FMA: bool>(x: &[f32], panel: &[f32], sums: &mut [f32; PANEL]) {
+    for (x, row) in x.iter().zip(panel.as_chunks::<PANEL>().0) {
+        for (sum, weight) in sums.iter_mut().zip(row) {
+            *sum = fma::<FMA>(*x, *weight, *sum);
+        }
+    }
+}
+
+#[inline(always)]
+fn row_product_bf16_body<const FMA: bool>(x: &[f32], panel: &[half::bf16], sums: &mut [f32; PANEL]) {
+    for (x, row) in x.iter().zip(panel.as_chunks::<PANEL>().0) {
+        for (sum, weight) in sums.iter_mut().zip(row) {
+            *sum = fma::<FMA>(*x, f32::from_bits(u32::from(weight.to_bits()) << 16), *sum);
+        }
+    }
+}
+
+#[inline(always)]
+fn row_product_f16_body<const FMA: bool>(x: &[f32], panel: &[half::f16], sums: &mut [f32; PANEL]) {
+    use half::slice::HalfFloatSliceExt as _;
+    let mut wide = [0.0; PANEL];
+    for (x, row) in x.iter().zip(panel.as_chunks::<PANEL>().0) {
+        row.convert_to_f32_slice(&mut wide);
+        for (sum, weight) in sums.iter_mut().zip(&wide) {
+            *sum = fma::<FMA>(*x, *weight, *sum);
+        }
+    }
 }
 
 #[inline(always)]
