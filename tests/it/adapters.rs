@@ -7,6 +7,8 @@ use attnscope::{
     model::{LoadError, Logits, Model, RunPlan, Sites, locate, uninterrupted},
 };
 
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+
 use crate::{
     parity::{Reference, fixture},
     weights::engine,
@@ -109,6 +111,18 @@ fn an_adapter_that_cannot_be_merged_is_refused_with_the_reason() {
         &changed("stabilised", "families/llama", set("fan_in_fan_out", true.into())),
         &["belongs to another model"],
     );
+    // An output that is tied to the table would keep the model's own in PEFT.
+    let table = changed("gpt2", "gpt2", |_, folder| {
+        let path = folder.join("adapter_model.safetensors");
+        let bytes = fs::read(&path).unwrap();
+        let own = SafeTensors::deserialize(&bytes).unwrap();
+        let values = vec![0u8; 4 * 320 * 32];
+        let view = TensorView::new(Dtype::F32, vec![320, 32], &values).unwrap();
+        let embedding = ("base_model.model.transformer.wte.weight".to_owned(), view);
+        let all = own.iter().map(|(name, view)| (name.to_owned(), view)).chain([embedding]);
+        fs::write(&path, safetensors::serialize(all, None).unwrap()).unwrap();
+    });
+    assert_says(&table, &["changes token embeddings", "wte"]);
     let cut = changed("gpt2", "gpt2", |_, folder| {
         let path = folder.join("adapter_model.safetensors");
         let bytes = fs::read(&path).unwrap();

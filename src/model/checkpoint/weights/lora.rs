@@ -164,6 +164,14 @@ impl<'a> Lora<'a> {
         self.whole.iter().map(|(name, file)| (name.as_str(), &self.entries[file]))
     }
 
+    /// Refuses to take the place of a table of token embeddings.
+    pub fn check_table(&self, name: &str) -> Result<(), LoadError> {
+        match self.whole.get(name) {
+            Some(own) => Err(refused(self.files, &format!("changes token embeddings ({own}), which is not read"))),
+            None => Ok(()),
+        }
+    }
+
     /// Reads a whole tensor.
     pub fn fill(&self, name: &str, values: &mut [f32]) -> Result<(), LoadError> {
         let name = self.whole.get(name).map_or(name, String::as_str);

@@ -182,7 +182,18 @@ impl<'a> Weights<'a> {
     }
 
     /// A table of embeddings `[rows, d_embedding]`, in the two bytes of the file where that changes no number.
+    ///
+    /// # Errors
+    /// As [`Self::tensor`], and when an adapter takes its place: an output map that is tied to the table keeps the
+    /// model's own in PEFT.
     pub fn table(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
+        if let (Some(adapter), Some(found)) = (&self.adapter, self.find(name)) {
+            adapter.check_table(&found)?;
+        }
+        self.narrow_table(name, shape)
+    }
+
+    fn narrow_table(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
         let mut values = Vec::new();
         let half = self.read_into(&mut values, &[(name.to_owned(), shape.to_vec())])?;
         if self.rehearsing {

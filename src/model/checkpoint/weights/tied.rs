@@ -33,7 +33,7 @@ impl Weights<'_> {
             self.skipped.insert(found);
             return Ok(None);
         }
-        let own = self.table(name, table.dims())?;
+        let own = self.narrow_table(name, table.dims())?;
         if equal(&own, table) {
             // It was read to be compared.
             self.used.remove(&found);
