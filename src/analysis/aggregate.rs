@@ -143,14 +143,61 @@ pub fn received(cloud: &PointCloud, head: HeadId) -> Result<Vec<f32>, AggregateE
     Ok(sums.into_iter().map(|sum| sum as f32).collect())
 }
 
-/// Mean attention between positions.
+/// Attention between positions: its mean over inputs, and how much it changes from one to the next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PositionMean {
     /// `[query, key]`: the mean over the inputs that have both, rows brought back to a sum of one where they have
     /// any weight (after `AttentionViz`).
     pub pattern: Matrix,
+    /// `[query, key]`: the standard deviation (over n − 1) of the weight over the inputs that have both; 0 where there
+    /// are fewer than two.
+    pub deviation: Matrix,
     /// Inputs that have a query at each position.
     pub n_inputs: Vec<u32>,
+    /// The share of the attention that positions alone fix, at most 1; `None` where no two inputs have a query that sees
+    /// several keys. See [`fixed_share`].
+    pub fixed_share: Option<f64>,
+}
+
+/// Sums of one pair of positions, or of many.
+#[derive(Clone, Copy, Default)]
+struct PairSums {
+    n: u32,
+    weight: f64,
+    square: f64,
+    /// Of squares of the weight less that of uniform attention over the keys that the query sees.
+    from_uniform: f64,
+}
+
+impl PairSums {
+    fn add(&mut self, weight: f64, uniform: f64) {
+        self.n += 1;
+        self.weight += weight;
+        self.square += weight * weight;
+        self.from_uniform += (weight - uniform).powi(2);
+    }
+
+    fn mean(self) -> f64 {
+        self.weight / f64::from(self.n.max(1))
+    }
+
+    /// Over n − 1.
+    fn variance(self) -> Option<f64> {
+        let n = f64::from(self.n);
+        (self.n > 1).then(|| ((self.square - self.weight * self.weight / n) / (n - 1.0)).max(0.0))
+    }
+}
+
+/// The share of what tells attention from uniform attention that the means of positions account for:
+/// `1 − Σ n·variance / Σ (weight − uniform)²`, over the pairs of positions that two inputs or more have. 1 where every
+/// input has the same pattern, about 0 where the patterns of inputs have nothing in common but chance. The variance is
+/// over n − 1, so that few inputs do not look more fixed than they are.
+fn fixed_share(sums: &[PairSums]) -> Option<f64> {
+    let several = || sums.iter().filter_map(|pair| Some((pair, pair.variance()?)));
+    let changing: f64 = several().map(|(pair, variance)| f64::from(pair.n) * variance).sum();
+    let all: f64 = several().map(|(pair, _)| pair.from_uniform).sum();
+    // Below this, attention is uniform up to rounding.
+    (all > 1e-9).then(|| 1.0 - changing / all)
 }
 
 /// Mean attention by position, counted from the first token of an input; positions from [`MOST_POSITIONS`] on are left
@@ -167,27 +214,42 @@ pub fn by_position(
         cloud.segments(head.stack).iter().map(of).max().unwrap_or(0).min(MOST_POSITIONS)
     };
     let (n_query, n_key) = (longest(&|segment| segment.queries.len()), longest(&|segment| segment.keys.len()));
-    let mut sums = vec![0.0f64; n_query * n_key];
-    let mut counts = vec![0u32; n_query * n_key];
+    let visibility = visibility(cloud, head);
+    let mut sums = vec![PairSums::default(); n_query * n_key];
     let mut n_inputs = vec![0u32; n_query];
+    let mut uniform: Vec<f64> = Vec::new();
     patterns(cloud, head, &mut |nth, _, pattern| {
+        let [rows, cols] = pattern.shape();
         for (query, row) in pattern.rows().enumerate().take(n_query) {
             n_inputs[query] += 1;
-            for (at, weight) in (query * n_key..(query + 1) * n_key).zip(row) {
-                sums[at] += f64::from(*weight);
-                counts[at] += 1;
-            }
+            let n_seen = visibility.keys(query, rows, cols).count();
+            uniform.clear();
+            uniform.resize(cols, 0.0);
+            visibility.keys(query, rows, cols).for_each(|key| uniform[key] = 1.0 / n_seen as f64);
+            let pairs = sums[query * n_key..(query + 1) * n_key].iter_mut();
+            pairs.zip(row.iter().zip(&uniform)).for_each(|(pair, (weight, even))| pair.add(f64::from(*weight), *even));
         }
         go_on(nth)
     })?;
     let mut values: Vec<f32> = Vec::with_capacity(sums.len());
-    for (sums, counts) in sums.chunks(n_key.max(1)).zip(counts.chunks(n_key.max(1))) {
-        let means: Vec<f64> = sums.iter().zip(counts).map(|(sum, n)| sum / f64::from((*n).max(1))).collect();
-        let mass: f64 = means.iter().sum();
-        values.extend(means.iter().map(|mean| if mass > 0.0 { (mean / mass) as f32 } else { 0.0 }));
+    for row in sums.chunks(n_key.max(1)) {
+        let mass: f64 = row.iter().map(|pair| pair.mean()).sum();
+        values.extend(row.iter().map(|pair| if mass > 0.0 { (pair.mean() / mass) as f32 } else { 0.0 }));
     }
-    let pattern = Matrix::new(values, [n_query, n_key]).map_err(|_| AggregateError::NotRecorded(head))?;
-    Ok(PositionMean { pattern, n_inputs })
+    let deviations = sums.iter().map(|pair| pair.variance().map_or(0.0, |variance| variance.sqrt() as f32)).collect();
+    let grid = |values| Matrix::new(values, [n_query, n_key]).map_err(|_| AggregateError::NotRecorded(head));
+    Ok(PositionMean { pattern: grid(values)?, deviation: grid(deviations)?, n_inputs, fixed_share: fixed_share(&sums) })
+}
+
+/// The keys that queries of a head see.
+fn visibility(cloud: &PointCloud, head: HeadId) -> Visibility<'_> {
+    match cloud {
+        PointCloud::Input(capture) => capture.visibility_of(head).unwrap_or_default(),
+        // Of several inputs a head with tokens that see all is refused.
+        PointCloud::Inputs(_) | PointCloud::Positions(_) => {
+            Visibility { mask: cloud.model().and_then(|model| model.mask_of(head)).unwrap_or_default(), global: &[] }
+        }
+    }
 }
 
 /// Mean attention by how far keys are from queries.
@@ -240,13 +302,7 @@ pub fn by_offset(
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<(OffsetMean, Vec<(String, OffsetMean)>), AggregateError> {
     let side = head.stack.key_side();
-    let visibility = match cloud {
-        PointCloud::Input(capture) => capture.visibility_of(head).unwrap_or_default(),
-        // Of several inputs a head with tokens that see all is refused.
-        PointCloud::Inputs(_) | PointCloud::Positions(_) => {
-            Visibility { mask: cloud.model().and_then(|model| model.mask_of(head)).unwrap_or_default(), global: &[] }
-        }
-    };
+    let visibility = visibility(cloud, head);
     let mut all = OffsetSums::default();
     let mut groups: BTreeMap<String, OffsetSums> = BTreeMap::new();
     patterns(cloud, head, &mut |nth, segment, pattern| {

@@ -101,6 +101,21 @@ fn attention_of_a_corpus_is_the_mean_of_its_inputs() {
         }
     }
 
+    // The standard deviation, and the share of the attention that positions fix.
+    let (mut changing, mut from_uniform) = (0.0, 0.0);
+    for (query, key) in (0..longest).flat_map(|query| (0..=query).map(move |key| (query, key))) {
+        let weights: Vec<f64> = patterns.iter().filter_map(|pattern| pattern.get(query, key)).map(f64::from).collect();
+        let n = weights.len() as f64;
+        let center = weights.iter().sum::<f64>() / n;
+        let variance = weights.iter().map(|weight| (weight - center).powi(2)).sum::<f64>() / (n - 1.0);
+        near(mean.deviation.get(query, key).unwrap(), if n > 1.0 { variance.sqrt() } else { 0.0 });
+        if n > 1.0 {
+            changing += n * variance;
+            from_uniform += weights.iter().map(|weight| (weight - 1.0 / (query as f64 + 1.0)).powi(2)).sum::<f64>();
+        }
+    }
+    assert!((mean.fixed_share.unwrap() - (1.0 - changing / from_uniform)).abs() < 1e-6);
+
     // By offset, over pairs that a causal mask lets through.
     let (all, by_value) = aggregate::by_offset(&cloud, HEAD, Some("who"), &mut |_| true).unwrap();
     assert_eq!(all.offsets, (1 - longest as i32..=0).collect::<Vec<_>>());
@@ -274,4 +289,15 @@ fn patches_have_places_colours_and_looks() {
     assert_eq!(reds.queries.len(), expected);
     let names: Vec<String> = ColorBy::choices(&many, QK, head.stack).into_iter().map(|(_, name)| name).collect();
     assert!(names.iter().any(|name| name == "Hue of the patch") && !names.iter().any(|name| name == "Frequency"));
+}
+
+#[test]
+fn a_pattern_that_never_changes_is_fixed_and_one_input_tells_nothing() {
+    let model = demo("demo:gpt");
+    let one = Arc::new(run(&model, &Input::text(TEXTS[0])));
+    let of = |captures: &[Arc<Capture>]| aggregate::by_position(&cloud(captures, &[]), HEAD, &mut |_| true).unwrap();
+    let twice = of(&[Arc::clone(&one), Arc::clone(&one)]);
+    assert!((twice.fixed_share.unwrap() - 1.0).abs() < 1e-9);
+    assert!(twice.deviation.as_slice().iter().all(|deviation| *deviation < 1e-6));
+    assert_eq!(of(&[one]).fixed_share, None);
 }

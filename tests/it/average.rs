@@ -55,6 +55,16 @@ fn values_of_an_annotation_are_compared_and_written() {
         .map(|row| row["weight"].as_f64().unwrap())
         .sum();
     assert!((first - 1.0).abs() < 1e-5, "rows sum to one: {first}");
+    // The same cells, coloured by how much they change.
+    let changing = folder.path().join("changing.svg").to_str().unwrap().to_owned();
+    let output = attnscope(&["--corpus", &list, "--pairs-show", "deviation", "--out", &changing]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let changing = fs::read_to_string(&changing).unwrap();
+    assert!(changing.contains("Standard deviation by position") && changing.contains("fixed by position"));
+    // Three inputs begin alike: with the first token, which sees itself alone.
+    let deviation = |row: &&Value| row["part"] == "positions" && row["query"] == 0.0 && row["key"] == 0.0;
+    assert_eq!(rows.iter().find(deviation).unwrap()["deviation"], 0.0);
+    assert!(rows.iter().any(|row| row["deviation"].as_f64().is_some_and(|deviation| deviation > 0.05)));
     // Every pair of a value is one of all pairs.
     let pairs = |value: &str| -> f64 {
         let of = rows.iter().filter(|row| row["part"] == "offsets" && row["value"] == value);

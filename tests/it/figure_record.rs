@@ -13,6 +13,7 @@ use attnscope::{
         CaptionKind, FontSource, ViewKind, ViewOptions,
         spec::{self, Each, FigureSpec, Paper, Subtrahend},
         views::{
+            average::PairsShow,
             heatmap::ColorScale,
             image::{Smoothing, flows::FlowKind},
         },
@@ -111,6 +112,7 @@ fn option_turns() -> Vec<(&'static str, ViewKind, Turn)> {
         ("seed", Scatter, |it| it.options.scatter.projection.layout.seed = 4),
         ("colour by", Scatter, |it| it.options.scatter.color = ColorBy::Norm),
         ("size by", Scatter, |it| it.options.scatter.size = SizeBy::Norm),
+        ("pairs show", Average, |it| it.options.average.pairs = PairsShow::Deviation),
         ("annotation", Average, |it| it.options.average.annotation = Some("kind".to_owned())),
         ("question", Lab, |it| it.options.lab.question = LabQuestion::Moves),
         ("special ranked", Lab, |it| it.options.lab.special = !it.options.lab.special),

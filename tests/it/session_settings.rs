@@ -1,7 +1,11 @@
 //! What is remembered between runs.
 
 use attnscope::{
-    figure::{CaptionKind, spec::Paper},
+    figure::{
+        CaptionKind,
+        spec::Paper,
+        views::average::{AverageOptions, PairsShow},
+    },
     raster::ColorMap,
     session::{Command, FigureOptions, FigureRange, FileKind, Settings},
 };
@@ -43,7 +47,9 @@ fn unusual_settings() -> Settings {
 fn options_are_read_as_earlier_versions_wrote_them() {
     let Settings { views, figures, .. } = unusual_settings();
     assert_eq!((views.heatmap.color_map, views.image.color_map), (ColorMap::Cividis, ColorMap::Greys));
-    assert_eq!(views.average.annotation.as_deref(), Some("kind"));
+    assert_eq!(views.average, AverageOptions { annotation: Some("kind".to_owned()), pairs: PairsShow::Mean });
+    let two = Settings::read(r#"{"views":{"average":{"annotation":"mood","pairs":"Deviation"}}}"#).views.average;
+    assert_eq!(two, AverageOptions { annotation: Some("mood".to_owned()), pairs: PairsShow::Deviation });
     let paper = Paper { dark: true, width: Some(200.5), scale: 2.5, caption: CaptionKind::Full, ..Paper::default() };
     assert_eq!(figures, FigureOptions { kind: FileKind::Pdf, range: FigureRange::Layer, paper });
     // No earlier version offered the maps of differences and explanations.

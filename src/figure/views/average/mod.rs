@@ -16,7 +16,7 @@ use crate::{
         aggregate::OffsetMean,
         cloud_query::{Average, CloudResult},
     },
-    capture::RgbaBuffer,
+    capture::{Matrix, RgbaBuffer},
     figure::{
         chart::{Chart, ChartAxis, Mark, MarkOf, Scale, Series, SeriesShape},
         font::Align,
@@ -35,7 +35,7 @@ pub mod layout;
 mod options;
 mod spec;
 
-pub use options::AverageOptions;
+pub use options::{AverageOptions, PairsShow};
 pub use spec::SPEC;
 
 use layout::AverageLayout;
@@ -56,8 +56,7 @@ pub struct AverageScene {
     pub found: Arc<CloudResult>,
     /// How many inputs it is the mean of.
     pub n_inputs: usize,
-    /// The annotation whose values are told apart.
-    pub annotation: Option<String>,
+    pub options: AverageOptions,
     pub color_map: ColorMap,
     pub mask: Mask,
 }
@@ -77,9 +76,17 @@ impl AverageScene {
         AverageLayout::of(area, (shape[0].max(1), shape[1].max(1)), medium)
     }
 
-    /// The largest weight between two positions.
+    /// The numbers of pairs of positions that are drawn.
+    pub fn pairs<'a>(&self, average: &'a Average) -> &'a Matrix {
+        match self.options.pairs {
+            PairsShow::Mean => &average.positions.pattern,
+            PairsShow::Deviation => &average.positions.deviation,
+        }
+    }
+
+    /// The largest number of a pair of positions.
     pub fn high(&self) -> f32 {
-        let values = self.average().map_or(&[][..], |average| average.positions.pattern.as_slice());
+        let values = self.average().map_or(&[][..], |average| self.pairs(average).as_slice());
         values.iter().copied().fold(f32::MIN_POSITIVE, f32::max)
     }
 
@@ -135,15 +142,23 @@ impl AverageScene {
         let (rect, high) = (layout.cells, self.high());
         let [n_query, n_key] = average.positions.pattern.shape();
         let title = rect.left_top() - vec2(0.0, 9.5 * GRID);
-        pen.text("Mean weight by position", SMALL, pen.palette.text, title, Align::Left);
+        let name = match self.options.pairs {
+            PairsShow::Mean => "Mean weight by position",
+            PairsShow::Deviation => "Standard deviation by position",
+        };
+        pen.text(name, SMALL, pen.palette.text, title, Align::Left);
         let axes = title + vec2(0.0, 4.0 * GRID);
-        pen.text("row: query, column: key", SMALL, pen.palette.text_weak, axes, Align::Left);
+        let fixed = average.positions.fixed_share.map_or_else(String::new, |share| {
+            format!("; {} fixed by position", share_text(share.clamp(0.0, 1.0) as f32))
+        });
+        let axes_text = format!("row: query, column: key{fixed}");
+        pen.text(&axes_text, SMALL, pen.palette.text_weak, axes, Align::Left);
         let colors = self.color_map.on(pen.palette.ground);
         let color = |(nth, weight): (usize, &f32)| match self.ruled_out(average, (nth / n_key, nth % n_key)) {
             Some(_) => [0; 4],
             None => colors.color(weight / high),
         };
-        let pixels = average.positions.pattern.as_slice().iter().enumerate().flat_map(color).collect();
+        let pixels = self.pairs(average).as_slice().iter().enumerate().flat_map(color).collect();
         pen.picture(rect, &RgbaBuffer { width: n_key, height: n_query, pixels }, Sampling::Crisp);
         draw_cells(rect, (n_query, n_key), |pair| self.ruled_out(average, pair), pen);
         pen.frame(rect, 0.75, pen.palette.rule);
@@ -264,11 +279,28 @@ impl Scene for AverageScene {
 
     fn captions(&self) -> Captions {
         let head = self.average().map_or_else(String::new, |average| average.head.to_string());
-        let what = format!("Mean attention of {head} over {}", counted(self.n_inputs, "input"));
-        let how = "Rows of the matrix sum to 1; a pair of positions is averaged over the inputs that have both. \
-            Masked pairs do not count for offsets";
+        let number = match self.options.pairs {
+            PairsShow::Mean => "Mean",
+            PairsShow::Deviation => "Standard deviation of the",
+        };
+        let what = format!("{number} attention of {head} over {}", counted(self.n_inputs, "input"));
+        let how = match self.options.pairs {
+            PairsShow::Mean => {
+                "Rows of the matrix sum to 1; a pair of positions is averaged over the inputs that have both"
+            }
+            PairsShow::Deviation => {
+                "The deviation of a pair of positions is over the inputs that have both, and 0 where one has"
+            }
+        };
+        let fixed = self.average().and_then(|average| average.positions.fixed_share).map_or_else(String::new, |share| {
+            format!(
+                "Fixed by position: {share:.2} of the squared difference from uniform attention is that of the means \
+                 of positions (1: every input has the same pattern)"
+            )
+        });
+        let offsets = "Masked pairs do not count for offsets";
         let groups = self.average().map_or(0, |average| average.groups.len());
-        let by = match &self.annotation {
+        let by = match &self.options.annotation {
             Some(name) if groups > MAX_GROUPS => {
                 format!("Lines: the first {MAX_GROUPS} of {groups} values of “{name}”")
             }
@@ -277,6 +309,9 @@ impl Scene for AverageScene {
         };
         let mask = hatched_text(self.mask.causal, self.mask.window.is_some());
         let far = format!("Offsets up to {MAX_OFFSET} are shown");
-        Captions { short: joined([what.as_str(), &by]), full: joined([what.as_str(), how, mask, &by, &far]) }
+        Captions {
+            short: joined([what.as_str(), &by]),
+            full: joined([what.as_str(), how, &fixed, offsets, mask, &by, &far]),
+        }
     }
 }

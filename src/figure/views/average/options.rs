@@ -6,15 +6,53 @@ use serde_json::{Value, json};
 use crate::{
     analysis::PointCloud,
     figure::{spec::FigureError, views::ViewScope},
-    options::{FieldValue, OptionField, Visit, choose_with, in_window},
+    options::{FieldValue, OptionField, Visit, choose, choose_with, in_window},
 };
 
-/// Options of the view: in settings and session files the name alone, as there has only been one.
+/// Numbers of pairs of positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub enum PairsShow {
+    #[default]
+    Mean,
+    /// How much a weight changes from one input to the next.
+    Deviation,
+}
+
+impl PairsShow {
+    /// Values with their names and labels.
+    pub const CHOICES: [(Self, &'static str, &'static str); 2] =
+        [(Self::Mean, "mean", "Mean"), (Self::Deviation, "deviation", "Standard deviation")];
+}
+
+/// Options of the view.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "StoredOptions")]
 pub struct AverageOptions {
     /// Annotation whose values are told apart.
     pub annotation: Option<String>,
+    pub pairs: PairsShow,
+}
+
+/// Options in settings and session files: the name alone, when it was the only one.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredOptions {
+    Annotation(Option<String>),
+    All {
+        #[serde(default)]
+        annotation: Option<String>,
+        #[serde(default)]
+        pairs: PairsShow,
+    },
+}
+
+impl From<StoredOptions> for AverageOptions {
+    fn from(stored: StoredOptions) -> Self {
+        match stored {
+            StoredOptions::Annotation(annotation) => Self { annotation, pairs: PairsShow::default() },
+            StoredOptions::All { annotation, pairs } => Self { annotation, pairs },
+        }
+    }
 }
 
 impl AverageOptions {
@@ -38,8 +76,11 @@ impl AverageOptions {
         Err(FigureError::Failed(format!("the inputs have no annotation `{name}`: {known}")))
     }
 
-    /// Shows the options: the name of an annotation, which the window chooses among those that there are.
+    /// Shows the options. The window chooses an annotation among those that there are.
     pub fn visit(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
+        let meaning =
+            "Of average: the number of each pair of positions, its mean weight over inputs or how much that changes";
+        choose(visit, ("pairs-show", "Pairs show", meaning), &mut self.pairs, &PairsShow::CHOICES);
         let words = ("annotation", "Compare by", "Of average: the annotation of a corpus whose values are compared");
         let (name, label, meaning) = words;
         let value = FieldValue::Words(&mut self.annotation, "mood");
@@ -60,6 +101,6 @@ impl AverageOptions {
 
     /// Names in metadata before they were those of settings.
     pub fn said(&self) -> Vec<(&'static str, Value)> {
-        vec![("annotation", json!(self.annotation))]
+        vec![("annotation", json!(self.annotation)), ("pairs_show", json!(self.pairs))]
     }
 }

@@ -53,7 +53,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         let scene = AverageScene {
             found: Arc::clone(&found),
             n_inputs: resolved.cloud.n_inputs(),
-            annotation: options.annotation.clone(),
+            options: options.clone(),
             color_map: resolved.spec.color_map(),
             mask: resolved.capture.model().mask_of(id).unwrap_or_default(),
         };
@@ -68,8 +68,8 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
 
 /// Mean weights between positions, then by offset: of all inputs, and of each value of the annotation.
 fn table(average: &Average) -> Table {
-    let (mut part, mut value, mut query, mut key, mut weight, mut n) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut part, mut value, mut query, mut key, mut weight, mut deviation, mut n) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (row, weights) in average.positions.pattern.rows().enumerate() {
         for (col, mean) in weights.iter().enumerate() {
             part.push("positions".to_owned());
@@ -77,6 +77,7 @@ fn table(average: &Average) -> Table {
             query.push(row as f32);
             key.push(col as f32);
             weight.push(*mean);
+            deviation.push(average.positions.deviation.get(row, col).unwrap_or(0.0));
             n.push(average.positions.n_inputs[row] as f32);
         }
     }
@@ -88,6 +89,7 @@ fn table(average: &Average) -> Table {
             query.push(0.0);
             key.push(*offset as f32);
             weight.push(*w);
+            deviation.push(f32::NAN);
             n.push(*pairs as f32);
         }
     }
@@ -103,6 +105,7 @@ fn table(average: &Average) -> Table {
         column("query", DataValues::Number(query)),
         column("key", DataValues::Number(key)),
         column("weight", DataValues::Number(weight)),
+        column("deviation", DataValues::Number(deviation)),
         column("n", DataValues::Number(n)),
     ];
     Table { provenance: String::new(), columns }

@@ -23,7 +23,7 @@ use crate::{
         Scene as _,
         pen::Medium,
         views::{
-            average::{AverageScene, layout::AverageLayout, near},
+            average::{AverageOptions, AverageScene, PairsShow, layout::AverageLayout, near},
             cells::RuledOut,
             regions::Pointed,
         },
@@ -36,7 +36,7 @@ use crate::{
 /// The Average view with what it remembers between frames.
 #[derive(Default)]
 pub struct AverageView {
-    painter: ScenePainter<(Same<CloudResult>, ColorMap)>,
+    painter: ScenePainter<(Same<CloudResult>, PairsShow, ColorMap)>,
 }
 
 impl Canvas for AverageView {
@@ -53,7 +53,7 @@ impl Canvas for AverageView {
         let scene = AverageScene {
             found,
             n_inputs: cloud.n_inputs(),
-            annotation,
+            options: AverageOptions { annotation, ..cx.pane.options.average.clone() },
             color_map: cx.pane.options.color_map(),
             mask: cx
                 .document
@@ -70,11 +70,11 @@ impl Canvas for AverageView {
             let label = format!("Mean attention of {} over all inputs", cx.pane.selection.head);
             WidgetInfo::labeled(Role::Image, true, label)
         });
-        let key = (Same(Arc::clone(&scene.found)), cx.pane.options.color_map());
+        let key = (Same(Arc::clone(&scene.found)), scene.options.pairs, cx.pane.options.color_map());
         self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_grid(area, pen));
         let Some(average) = scene.average() else { return footer };
         let (layout, chart) = (scene.layout(area, Medium::Screen), scene.chart(&cx.theme.palette));
-        let subject = Id::unique((cx.pane.selection.head, &scene.annotation));
+        let subject = Id::unique((cx.pane.selection.head, &scene.options.annotation));
         let charts = ChartUi { chart: &chart, salt: 0, subject, legend: Corner::LeftTop, moves: true };
         let plotted = charts.show(ui, cx.theme, layout.chart());
         offset_readout_ui(ui, cx, (&scene, average), &plotted);
@@ -125,6 +125,9 @@ fn cell_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, (scene, average): (&AverageScene, 
         let n = average.positions.n_inputs.get(query).copied().unwrap_or(0);
         let inputs = counted(n as usize, "input");
         controls::caption_ui(ui, cx.theme, format!("Mean of {inputs} with a query at this position"));
+        if let Some(deviation) = average.positions.deviation.get(query, key).filter(|_| n > 1) {
+            controls::caption_ui(ui, cx.theme, format!("Standard deviation over them: {}", weight_text(deviation)));
+        }
     });
 }
 
