@@ -343,10 +343,23 @@ pub struct LayerSpec {
 pub struct MlpSpec {
     /// Width of the stream that it reads.
     pub d_model: usize,
-    /// Width of its hidden layer.
+    /// Width of its hidden layer; with experts, of those together that one token goes through.
     pub d_hidden: usize,
     /// Linear maps between both: 2, or 3 where a gate scales the hidden layer.
     pub n_maps: usize,
+    /// The experts that it is a choice among.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experts: Option<Experts>,
+}
+
+/// Experts among which a router chooses for each token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Experts {
+    pub n: usize,
+    /// So many are chosen.
+    pub n_chosen: usize,
+    /// Whether one more takes every token.
+    pub is_shared: bool,
 }
 
 /// What makes attention weights of the products of a layer's queries and keys.

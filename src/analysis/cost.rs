@@ -119,7 +119,7 @@ mod tests {
 
     /// One block of GPT-2.
     fn block(causal: bool) -> ModelSpec {
-        let mlp = Some(MlpSpec { d_model: 768, d_hidden: 3072, n_maps: 2 });
+        let mlp = Some(MlpSpec { d_model: 768, d_hidden: 3072, n_maps: 2, experts: None });
         let layers = vec![LayerSpec { mlp, ..LayerSpec::new(12, 64) }];
         ModelSpec {
             name: "block".to_owned(),

@@ -35,7 +35,7 @@ pub(super) fn stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), Sh
             let width = match of.width {
                 Width::Head => d_head,
                 Width::Keys => n_key,
-                Width::Embedding | Width::Model | Width::Mlp | Width::State | Width::Gates => {
+                Width::Embedding | Width::Model | Width::Mlp | Width::Experts | Width::State | Width::Gates => {
                     *widths.entry(of.width).or_insert(n_cols)
                 }
             };
@@ -96,7 +96,7 @@ pub(super) fn sequences(parts: &CaptureParts) -> Result<(), ShapeError> {
             let width = match site.spec().width {
                 Width::State => of_state,
                 Width::Gates => n_cols.next_multiple_of(of_state.max(1)),
-                Width::Embedding | Width::Model | Width::Mlp | Width::Head | Width::Keys => n_cols,
+                Width::Embedding | Width::Model | Width::Mlp | Width::Experts | Width::Head | Width::Keys => n_cols,
             };
             if value.shape() != [n, width] {
                 let name = format!("{}.{}", side.name(), site.name());

@@ -38,6 +38,10 @@ pub enum Site {
     AttnOut,
     /// The residual stream between attention and MLP.
     ResidMid,
+    /// The router's scores of experts; none where there are no experts.
+    RouterLogits,
+    /// The weights of the experts that a token goes to, 0 for the others.
+    Router,
     /// The activated gate of a gated MLP, which scales its hidden layer; none where there is no gate.
     MlpGate,
     /// The activations inside the MLP, gated where it has a gate.
@@ -51,7 +55,7 @@ pub enum Site {
 }
 
 /// Every site, in forward order.
-const TABLE: [SiteSpec; 21] = [
+const TABLE: [SiteSpec; 23] = [
     SiteSpec::new(Site::Embed, "embed", RowKind::Stream, Width::Embedding)
         .once_per(Per::Sequence)
         .called("the embeddings"),
@@ -72,6 +76,11 @@ const TABLE: [SiteSpec; 21] = [
     SiteSpec::new(Site::Z, "z", RowKind::Queries, Width::Head).patched_as("the z of"),
     SiteSpec::new(Site::AttnOut, "attn_out", RowKind::Stream, Width::Model).patched_as("the attention output of"),
     SiteSpec::new(Site::ResidMid, "resid_mid", RowKind::Stream, Width::Model),
+    SiteSpec::new(Site::RouterLogits, "router_logits", RowKind::Stream, Width::Experts)
+        .of_mlp()
+        .chosen_as("router")
+        .called("the router's scores in"),
+    SiteSpec::new(Site::Router, "router", RowKind::Stream, Width::Experts).of_mlp().called("the experts' weights in"),
     SiteSpec::new(Site::MlpGate, "mlp_gate", RowKind::Stream, Width::Mlp).of_mlp(),
     SiteSpec::new(Site::MlpHidden, "mlp_hidden", RowKind::Stream, Width::Mlp).of_mlp(),
     SiteSpec::new(Site::MlpOut, "mlp_out", RowKind::Stream, Width::Model).of_mlp().patched_as("the MLP output of"),
@@ -140,6 +149,8 @@ pub enum Width {
     Model,
     /// `d_mlp`.
     Mlp,
+    /// `n_experts`.
+    Experts,
     /// `d_head`.
     Head,
     /// `n_key`.

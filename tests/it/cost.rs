@@ -50,7 +50,7 @@ fn a_model_says_the_sizes_of_its_mlps_and_a_capture_file_keeps_them() {
     let gpt2 = capture("gpt2");
     let layers = &gpt2.model().stacks[0].layers;
     let d_model = gpt2.model().d_model;
-    assert_eq!(layers[0].mlp, Some(MlpSpec { d_model, d_hidden: 4 * d_model, n_maps: 2 }));
+    assert_eq!(layers[0].mlp, Some(MlpSpec { d_model, d_hidden: 4 * d_model, n_maps: 2, experts: None }));
     let llama = capture("families/llama");
     let gated = llama.model().stacks[0].layers[0].mlp.unwrap();
     assert_eq!(gated.n_maps, 3);

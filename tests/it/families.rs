@@ -84,7 +84,7 @@ fn site<'a>(capture: &'a Capture, name: &str) -> Option<(Vec<usize>, &'a [f32])>
         "pattern" => layer.pattern().map(heads),
         "z" => layer.z().map(heads),
         "resid_pre" => layer.resid_pre().map(matrix),
-        "mlp_gate" => layer.rows(Site::MlpGate).map(matrix),
+        "mlp_gate" | "router_logits" | "router" => layer.rows(Site::from_name(site)?).map(matrix),
         _ => None,
     }
 }

@@ -2,10 +2,10 @@
 //! choices, which [`Variant`] lists.
 
 use super::{
-    Activation, Block, Config, Dense, HeadKind, HeadNorm, LayerSpec, LinearPart, LoadError, MultiHead, Multipliers,
-    Network, Norm, NormKind, NormPlaces, NormWeights, Norms, Output, QkNorm, QkNorms, Stack, StackKind, Stored,
-    TextEmbedding, TwoWay, Variant, Weights, Windows, decoder::head, decoder::layer_types, decoder::rms_norm,
-    layer_norm, map, network, qkv, variant::Biased,
+    Activation, Block, Config, Dense, ExpertShape, HeadKind, HeadNorm, LayerSpec, LinearPart, LoadError, Mlp,
+    MultiHead, Multipliers, Network, Norm, NormKind, NormPlaces, NormWeights, Norms, Output, QkNorm, QkNorms, Stack,
+    StackKind, Stored, TextEmbedding, TwoWay, Variant, Weights, Windows, decoder::head, decoder::layer_types,
+    decoder::rms_norm, layer_norm, map, network, qkv, variant::Biased,
 };
 
 struct DecoderShape {
@@ -18,6 +18,7 @@ struct DecoderShape {
     biased: Biased,
     parallel: bool,
     causal: bool,
+    experts: Option<ExpertShape>,
 }
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: &Variant) -> Result<Network, LoadError> {
@@ -77,6 +78,7 @@ fn shape(config: &Config, variant: &Variant) -> Result<DecoderShape, LoadError> 
         biased: variant.biases.of(config),
         parallel: variant.norms == NormPlaces::BeforeOrShared && config.flag("use_parallel_residual", false),
         causal: is_causal(config, variant)?,
+        experts: variant.experts.map(|plan| plan.shape(config, config.n_layers()?)).transpose()?,
     })
 }
 
@@ -126,6 +128,15 @@ fn windows(config: &Config, variant: &Variant, uses_rope: &[bool]) -> Result<Vec
     let (width, kinds, slides): (_, _, Box<dyn Fn(usize) -> bool + '_>) = match variant.windows {
         Windows::Never => (None, None, Box::new(|_| false)),
         Windows::All(default) => (width(default)?, None, Box::new(|_| true)),
+        Windows::AllIfUsed => {
+            let used = config.flag("use_sliding_window", false);
+            (if used { width(Some(4096.0))? } else { None }, None, Box::new(|_| true))
+        }
+        Windows::EveryOtherBefore => {
+            let end = config.number(&["max_window_layers"])?.unwrap_or(28.0) as usize;
+            let width = if config.flag("use_sliding_window", false) { width(Some(4096.0))? } else { None };
+            (width, listed()?, Box::new(move |layer| layer.is_multiple_of(2) && layer < end))
+        }
         Windows::NoRopeLayers => {
             let used = config.flag("use_sliding_window", false);
             (width(None)?, listed()?, Box::new(move |layer| used && !uses_rope[layer]))
@@ -186,7 +197,7 @@ fn block(
     place: LayerPlan,
 ) -> Result<Block, LoadError> {
     let LayerPlan { layer, window, rotary } = place;
-    let DecoderShape { d_model, d_mlp, eps, spec, biased, .. } = *shape;
+    let DecoderShape { d_model, eps, spec, biased, .. } = *shape;
     let name = |part: &str| format!("model.layers.{layer}.{part}");
     let (wide, added) = (spec.n_heads * spec.d_head, shape.multipliers.added);
     let qkv = if variant.fused {
@@ -202,15 +213,7 @@ fn block(
         rotary,
         ..MultiHead::plain(qkv, out, LayerSpec { window, ..spec }, shape.causal)
     };
-    let up = if variant.fused {
-        map(weights, &name("mlp.gate_up_proj"), (d_model, 2 * d_mlp), biased.mlp)?
-    } else {
-        let (gate, up) = (name("mlp.gate_proj"), name("mlp.up_proj"));
-        let part = |name| LinearPart { name, d_out: d_mlp, bias: biased.mlp };
-        weights.linear_of(&[part(&gate), part(&up)], d_model, Stored::OutIn, None)?
-    };
-    let down = weights.linear_times(&name("mlp.down_proj"), added, (d_mlp, d_model), biased.mlp)?;
-    let mlp = Dense { up, activation: shape.activation, gated: true, down };
+    let mlp = mlp(weights, variant, shape, &format!("model.layers.{layer}"), layer)?;
 
     let mut norm = |part: &str| norm(weights, variant, &name(part), d_model, eps);
     if shape.parallel {
@@ -234,6 +237,30 @@ fn block(
         }
     };
     Ok(Block::new(attention, attention_norms, mlp, mlp_norms))
+}
+
+/// The MLP of a layer whose tensors begin with `prefix`, or its experts.
+fn mlp(
+    weights: &mut Weights<'_>,
+    variant: &Variant,
+    shape: &DecoderShape,
+    prefix: &str,
+    layer: usize,
+) -> Result<Box<dyn Mlp>, LoadError> {
+    let DecoderShape { d_model, d_mlp, activation, biased, .. } = *shape;
+    if let Some(experts) = shape.experts.as_ref().filter(|experts| experts.is_of(layer)) {
+        return Ok(Box::new(experts.read(weights, prefix, d_model, activation)?));
+    }
+    let name = |part: &str| format!("{prefix}.mlp.{part}");
+    let up = if variant.fused {
+        map(weights, &name("gate_up_proj"), (d_model, 2 * d_mlp), biased.mlp)?
+    } else {
+        let (gate, up) = (name("gate_proj"), name("up_proj"));
+        let part = |name| LinearPart { name, d_out: d_mlp, bias: biased.mlp };
+        weights.linear_of(&[part(&gate), part(&up)], d_model, Stored::OutIn, None)?
+    };
+    let down = weights.linear_times(&name("down_proj"), shape.multipliers.added, (d_mlp, d_model), biased.mlp)?;
+    Ok(Box::new(Dense { up, activation, gated: true, down }))
 }
 
 fn qk_norm(

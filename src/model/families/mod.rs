@@ -17,6 +17,7 @@ mod distilbert;
 mod electra;
 mod encoder;
 mod encoder_decoder;
+mod experts;
 mod family;
 mod gated_decoder;
 mod gemma;
@@ -34,10 +35,12 @@ mod longformer;
 mod lookup;
 mod memn2n;
 mod mistral;
+mod mixtral;
 mod modernbert;
 mod mpnet;
 mod olmo2;
 mod olmo3;
+mod olmoe;
 mod opt;
 mod parts;
 mod phi;
@@ -46,6 +49,7 @@ mod plain_decoder;
 mod pointer;
 mod qwen2;
 mod qwen3;
+mod qwen_moe;
 mod refused;
 mod rnnsearch;
 mod roberta;
@@ -70,6 +74,7 @@ pub(crate) use self::{
 use self::{
     decoder::{Output, map, network},
     encoder::{BERT_BLOCK, BlockNames, HeadNames, Sizes, blocks, count_from, embedding},
+    experts::{ExpertPlan, ExpertShape, WeightSum},
     family::{Family, FamilyGroup},
     head_class::HeadClass,
     parts::{
@@ -96,9 +101,10 @@ use crate::{
             attention::{HeadNorm, MultiHead, QkNorm},
             block::{Block, Norms, Stack},
             embedding::{Embedding, Positions, TextEmbedding},
+            experts::Mixture,
             head::{Head, Outcomes, Reads, Transform},
             interpolate::Interpolation,
-            mlp::Dense,
+            mlp::{Dense, Mlp},
             relative::RelativeBias,
             rotary::{LayerKind, Rotary, RotaryDialect},
             similarity::{Pool, Similarity, TextPosition},
@@ -136,10 +142,12 @@ const FAMILIES: &[&[Family]] = &[
     longformer::FAMILIES,
     memn2n::FAMILIES,
     mistral::FAMILIES,
+    mixtral::FAMILIES,
     modernbert::FAMILIES,
     mpnet::FAMILIES,
     olmo2::FAMILIES,
     olmo3::FAMILIES,
+    olmoe::FAMILIES,
     opt::FAMILIES,
     encoder_decoder::FAMILIES,
     phi::FAMILIES,
@@ -147,6 +155,7 @@ const FAMILIES: &[&[Family]] = &[
     pointer::FAMILIES,
     qwen2::FAMILIES,
     qwen3::FAMILIES,
+    qwen_moe::FAMILIES,
     rnnsearch::FAMILIES,
     roberta::FAMILIES,
     siglip::FAMILIES,

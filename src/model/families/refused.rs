@@ -9,7 +9,6 @@ pub(super) fn tokenizer(model_type: &str) -> Option<TokenizerClass> {
         "gemma3" => TokenizerClass::class(Convention::Gemma),
         "longt5" => TokenizerClass::NONE.alone(Convention::T5),
         "mistral3" | "voxtral" | "ministral" | "pixtral" => TokenizerClass::NONE.with_wrong_words(),
-        "mixtral" => TokenizerClass::OF_FILE.alone(Convention::Llama),
         "umt5" => TokenizerClass::OF_FILE.alone(Convention::T5),
         "xlm-roberta-xl" => TokenizerClass::OF_FILE.alone(Convention::XlmRoberta),
         _ => return None,

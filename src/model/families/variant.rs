@@ -1,6 +1,6 @@
 //! Variants of LLaMA's architecture.
 
-use super::{Activation, Config, LoadError, Rotary, RotaryDialect};
+use super::{Activation, Config, ExpertPlan, LoadError, Rotary, RotaryDialect};
 
 /// What sets one of these families apart. Keys that another of them reads have no meaning.
 #[derive(Clone, Copy)]
@@ -31,6 +31,8 @@ pub(super) struct Variant {
     pub n_kv_heads: Option<usize>,
     /// Soft caps, where the family knows such a thing.
     pub caps: Option<Caps>,
+    /// Experts in place of MLPs.
+    pub experts: Option<ExpertPlan>,
 }
 
 /// Soft caps of scores and of logits when the configuration does not say.
@@ -103,6 +105,8 @@ pub(super) enum Biases {
     Always,
     /// The same, where `use_qkv_bias` says so.
     IfUsed,
+    /// The same, unless `qkv_bias` says no.
+    UnlessConfigured,
     /// All four of attention, where `attention_bias` says so.
     IfConfigured,
     /// The same, and those of the MLP where `mlp_bias` says so.
@@ -124,6 +128,7 @@ impl Biases {
             Self::Never => Biased::default(),
             Self::Always => Biased { qkv: true, ..Biased::default() },
             Self::IfUsed => Biased { qkv: config.flag("use_qkv_bias", false), ..Biased::default() },
+            Self::UnlessConfigured => Biased { qkv: config.flag("qkv_bias", true), ..Biased::default() },
             Self::IfConfigured => Biased { qkv: attention(), out: attention(), mlp: false },
             Self::IfConfiguredOrMlp => {
                 Biased { qkv: attention(), out: attention(), mlp: config.flag("mlp_bias", false) }
@@ -139,6 +144,10 @@ pub(super) enum Windows {
     Never,
     /// All, where the configuration has a width, which is this by default; it lists no layers.
     All(Option<f64>),
+    /// All, if windows are used; it lists no layers.
+    AllIfUsed,
+    /// Every other one, from the first, before `max_window_layers`, if windows are used.
+    EveryOtherBefore,
     /// Those that do not rotate queries and keys (`NoPE`), if windows are used.
     NoRopeLayers,
     /// Those from `max_window_layers` on, if windows are used.
@@ -171,6 +180,7 @@ impl Variant {
         d_head: None,
         n_kv_heads: None,
         caps: None,
+        experts: None,
     };
 }
 

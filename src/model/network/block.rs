@@ -101,10 +101,10 @@ impl Block {
     pub fn new(
         attention: impl Attention + 'static,
         attention_norms: Norms,
-        mlp: impl Mlp + 'static,
+        mlp: impl Into<Box<dyn Mlp>>,
         mlp_norms: Norms,
     ) -> Self {
-        let (attention, mlp) = (Box::new(attention), Box::new(mlp));
+        let (attention, mlp) = (Box::new(attention), mlp.into());
         Self { attention, attention_norms, cross: None, mlp, mlp_norms, parallel: false }
     }
 
@@ -139,7 +139,7 @@ impl Block {
         let normed = self.mlp_norms.enter(&source)?;
         let stream = if self.mlp_norms.carries { &normed } else { &resid };
         let n = normed.dim(0)?;
-        if n > MLP_ROWS && !run.sees_mlp(at) {
+        if n > MLP_ROWS && self.mlp.by_pieces() && !run.sees_mlp(at) {
             let mut pieces = Vec::with_capacity(n.div_ceil(MLP_ROWS));
             for first in (0..n).step_by(MLP_ROWS) {
                 run.checkpoint()?;
@@ -198,12 +198,7 @@ impl Stack {
             causal: layers.first().is_some_and(|(attention, _)| attention.causal),
             layers: layers.iter().map(|(attention, mlp)| LayerSpec { mlp: *mlp, ..attention.spec }).collect(),
         };
-        let mlp = |mlp: &dyn Mlp| {
-            let width_of = |site| mlp.width_of(site).map(|width| width as usize);
-            let n_maps = if width_of(Site::MlpGate)? > 0 { 3 } else { 2 };
-            Some(MlpSpec { d_model: mlp.d_model() as usize, d_hidden: width_of(Site::MlpHidden)?, n_maps })
-        };
-        let own = self.blocks.iter().map(|block| (block.attention.heads(), mlp(block.mlp.as_ref())));
+        let own = self.blocks.iter().map(|block| (block.attention.heads(), Some(block.mlp.spec())));
         let own = spec(self.kind, own.collect());
         let cross = self.blocks.iter().filter_map(|block| Some((&block.cross.as_ref()?.0, None)));
         let cross: Vec<_> = cross.collect();

@@ -4,9 +4,10 @@ use candle_core::{Result, Tensor};
 
 use crate::model::kernels::Linear;
 
-/// `map(x)`, and what changes of the run make of the map.
+/// `map(x)`, and what changes of the run make of the map; or what is summed already.
 pub(crate) struct Added<'a> {
-    map: &'a Linear,
+    /// `None` for a sum, which is `x`.
+    map: Option<&'a Linear>,
     /// `[n, d_in]`.
     x: Tensor,
     /// `[n, d_model]`.
@@ -15,7 +16,12 @@ pub(crate) struct Added<'a> {
 
 impl<'a> Added<'a> {
     pub const fn of(map: &'a Linear, x: Tensor) -> Self {
-        Self { map, x, more: None }
+        Self { map: Some(map), x, more: None }
+    }
+
+    /// What several maps add, `[n, d_model]`.
+    pub const fn sum(x: Tensor) -> Self {
+        Self { map: None, x, more: None }
     }
 
     pub fn with(self, more: Option<Tensor>) -> Self {
@@ -24,12 +30,12 @@ impl<'a> Added<'a> {
 
     /// Whether the stream takes it up in one pass.
     pub const fn is_one_map(&self) -> bool {
-        self.more.is_none()
+        self.map.is_some() && self.more.is_none()
     }
 
     /// By itself, `[n, d_model]`.
     pub fn alone(&self) -> Result<Tensor> {
-        let added = self.map.forward(&self.x)?;
+        let added = self.map.map_or_else(|| Ok(self.x.clone()), |map| map.forward(&self.x))?;
         match &self.more {
             Some(more) => added + more,
             None => Ok(added),
@@ -38,6 +44,9 @@ impl<'a> Added<'a> {
 
     /// The stream `[n, d_model]` with it.
     pub fn onto(&self, resid: &Tensor) -> Result<Tensor> {
-        if self.is_one_map() { self.map.forward_add(&self.x, resid) } else { self.alone()? + resid }
+        match self.map {
+            Some(map) if self.more.is_none() => map.forward_add(&self.x, resid),
+            _ => self.alone()? + resid,
+        }
     }
 }

@@ -174,7 +174,7 @@ impl Layer<'_> {
         let cross = self.cross().map_or(0, |(cross, n)| self.attention_bytes(cross, StackKind::Cross, n));
         let is_seen = Site::ALL.into_iter().any(|site| site.spec().is_of_mlp && self.plan.sites.contains(site));
         let is_changed = self.taps.any() || !self.plan.edits.is_empty();
-        let in_pieces = !(is_changed || is_seen);
+        let in_pieces = self.block.mlp.by_pieces() && !(is_changed || is_seen);
         let rows = if in_pieces { self.n.min(MLP_ROWS as u64) } else { self.n };
         let hidden = VALUE * rows * self.block.mlp.values_at_once();
         let d_model = self.block.mlp.d_model();

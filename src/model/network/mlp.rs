@@ -1,7 +1,7 @@
 //! The branch of a block that treats every position for itself.
 //!
-//! Blocks, estimates and explanations ask [`Mlp`] and know no field of any: another kind, such as a choice among
-//! experts, is another type here.
+//! Blocks, estimates and explanations ask [`Mlp`] and know no field of any: [`Dense`], and a choice among experts
+//! ([`super::experts`]).
 
 use std::fmt::Debug;
 
@@ -13,6 +13,7 @@ use crate::model::{
     kernels::{self, Activation, Linear},
     run::{At, Run, Site},
 };
+use crate::spec::MlpSpec;
 
 /// A map of each row of the stream by itself.
 pub(crate) trait Mlp: Debug + Send + Sync {
@@ -25,6 +26,9 @@ pub(crate) trait Mlp: Debug + Send + Sync {
     /// Its linear maps; `None` where they are not the same for all rows.
     fn maps(&self) -> Option<Maps<'_>>;
 
+    /// Its sizes.
+    fn spec(&self) -> MlpSpec;
+
     /// Width of the stream.
     fn d_model(&self) -> u64;
 
@@ -36,6 +40,11 @@ pub(crate) trait Mlp: Debug + Send + Sync {
 
     /// Values inside it that a run keeps for each row until it is differentiated.
     fn values_for_gradient(&self) -> u64;
+
+    /// Whether many rows may go through it in pieces with the bits of all at once.
+    fn by_pieces(&self) -> bool {
+        true
+    }
 }
 
 /// The linear maps of an MLP, and what is between them.
@@ -69,9 +78,26 @@ impl Dense {
         self.down.dims().map_or(0, |(d_in, _)| d_in as u64)
     }
 
+    /// What `down` takes, `[n, d_mlp]`, of rows `[n, d_model]`.
+    pub fn hidden(&self, x: &Tensor, run: &Run<'_>) -> Result<Tensor, ModelError> {
+        Ok(if self.gated {
+            kernels::gated(&self.up.forward(x)?, self.activation)?
+        } else if run.is_differentiated() {
+            kernels::activation(&self.up.forward(x)?, self.activation)?
+        } else {
+            self.up.forward_through(x, self.activation)?
+        })
+    }
+
     /// Width of what `up` gives: both halves of a gated one.
     fn d_up(&self) -> u64 {
         self.up.dims().map_or(0, |(_, d_out)| d_out as u64)
+    }
+}
+
+impl From<Dense> for Box<dyn Mlp> {
+    fn from(dense: Dense) -> Self {
+        Box::new(dense)
     }
 }
 
@@ -81,12 +107,8 @@ impl Mlp for Dense {
             let (up, d) = (self.up.forward(x)?, self.d_hidden() as usize);
             let gate = kernels::activation(&up.narrow(1, 0, d)?.contiguous()?, self.activation)?;
             (run.at(Site::MlpGate, at, gate)? * up.narrow(1, d, d)?)?
-        } else if self.gated {
-            kernels::gated(&self.up.forward(x)?, self.activation)?
-        } else if run.is_differentiated() {
-            kernels::activation(&self.up.forward(x)?, self.activation)?
         } else {
-            self.up.forward_through(x, self.activation)?
+            self.hidden(x, run)?
         };
         let hidden = run.at(Site::MlpHidden, at, hidden)?;
         let more = run.added_to_mlp(at, &hidden, self.down.dims()?.1)?;
@@ -98,6 +120,12 @@ impl Mlp for Dense {
         Some(Maps { up, activation: *activation, gated: *gated, down })
     }
 
+    fn spec(&self) -> MlpSpec {
+        let n_maps = if self.gated { 3 } else { 2 };
+        let [d_model, d_hidden] = [self.d_model(), self.d_hidden()].map(|width| width as usize);
+        MlpSpec { d_model, d_hidden, n_maps, experts: None }
+    }
+
     fn d_model(&self) -> u64 {
         self.up.dims().map_or(0, |(d_in, _)| d_in as u64)
     }
@@ -106,6 +134,7 @@ impl Mlp for Dense {
         match site {
             Site::MlpGate => Some(if self.gated { self.d_hidden() } else { 0 }),
             Site::MlpHidden => Some(self.d_hidden()),
+            Site::RouterLogits | Site::Router => Some(0),
             Site::MlpOut => Some(self.d_model()),
             _ => None,
         }

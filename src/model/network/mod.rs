@@ -12,6 +12,7 @@ pub(crate) mod cost;
 pub(crate) mod disentangled;
 pub(crate) mod documents;
 pub(crate) mod embedding;
+pub(crate) mod experts;
 pub(crate) mod global;
 pub(crate) mod head;
 pub(crate) mod interpolate;

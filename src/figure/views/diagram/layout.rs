@@ -7,6 +7,7 @@ use crate::{
     capture::{BlockFacts, BranchNorms, Reads, TowerFacts},
     figure::measure::GRID,
     ids::{HeadId, StackKind},
+    spec::Experts,
     text::{counted, grouped},
 };
 
@@ -195,9 +196,13 @@ impl Layout {
         let name = format!("L{layer} self-attention{rotary}");
         let mlp = scene.layer(stack, layer).and_then(|layer| layer.mlp).map_or_else(
             || "MLP".to_owned(),
-            |mlp| {
-                let kind = if mlp.n_maps > 2 { "gated MLP" } else { "MLP" };
-                format!("{kind}, {} wide", grouped(mlp.d_hidden))
+            |mlp| match mlp.experts {
+                Some(Experts { n, n_chosen, is_shared }) => {
+                    let shared = if is_shared { " and one of all" } else { "" };
+                    format!("{n_chosen} of {n} experts{shared}, {} wide", grouped(mlp.d_hidden))
+                }
+                None if mlp.n_maps > 2 => format!("gated MLP, {} wide", grouped(mlp.d_hidden)),
+                None => format!("MLP, {} wide", grouped(mlp.d_hidden)),
             },
         );
         let mut cross = None;

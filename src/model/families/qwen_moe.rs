@@ -1,0 +1,53 @@
+//! Qwen with experts in place of MLPs: Qwen 3, and Qwen 1.5 and 2 with one expert more that takes every token.
+
+use super::{
+    Biases, Convention, ExpertPlan, Family, QkNorms, TokenizerClass, Variant, WeightSum, Windows, config_keys, experts,
+};
+
+pub(super) const FAMILIES: &[Family] = &[
+    Family {
+        harmless: &[config_keys::BESIDE_ROTARY, experts::TRAINING, &["max_window_layers", "layer_types"]],
+        tokenizer: TokenizerClass::class(Convention::Qwen2),
+        ..Family::gated(&QWEN_3)
+    },
+    Family {
+        harmless: &[config_keys::BESIDE_ROTARY, experts::TRAINING, &["use_sliding_window"]],
+        tokenizer: TokenizerClass::class(Convention::Qwen2),
+        ..Family::gated(&QWEN_2)
+    },
+];
+
+const EXPERTS: ExpertPlan = ExpertPlan {
+    n: (&["num_local_experts", "num_experts"], 128),
+    n_chosen: 8,
+    width: (&["moe_intermediate_size"], 768),
+    sum: WeightSum::Configured,
+    is_mixed: true,
+    shared: None,
+    names: experts::QWEN_NAMES,
+};
+
+const QWEN_3: Variant = Variant {
+    family: "qwen3_moe",
+    biases: Biases::IfConfigured,
+    qk_norm: QkNorms::EachHead,
+    windows: Windows::AllIfUsed,
+    n_kv_heads: Some(4),
+    experts: Some(EXPERTS),
+    ..Variant::BASE
+};
+
+const QWEN_2: Variant = Variant {
+    family: "qwen2_moe",
+    biases: Biases::UnlessConfigured,
+    windows: Windows::EveryOtherBefore,
+    n_kv_heads: Some(16),
+    experts: Some(ExpertPlan {
+        n: (&["num_experts"], 60),
+        n_chosen: 4,
+        width: (&["moe_intermediate_size"], 1408),
+        shared: Some(5632),
+        ..EXPERTS
+    }),
+    ..Variant::BASE
+};

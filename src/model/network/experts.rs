@@ -1,0 +1,135 @@
+//! Experts in place of an MLP (mixture of experts): a router gives each row of the stream to a few of many MLPs, and
+//! what they add is summed by its weights.
+
+use candle_core::{Result as CandleResult, Tensor};
+
+use super::{
+    branch::Added,
+    mlp::{Dense, Maps, Mlp},
+};
+use crate::{
+    model::{
+        ModelError,
+        kernels::{self, Linear, to_host},
+        run::{At, Run, Site},
+    },
+    spec::{Experts, Mask, MlpSpec},
+};
+
+/// A router and its experts.
+#[derive(Debug)]
+pub(crate) struct Mixture {
+    /// `[d_model, n_experts]`.
+    pub router: Linear,
+    /// Experts that a row goes to.
+    pub n_chosen: usize,
+    /// Whether the weights of the chosen ones are brought back to a sum of 1.
+    pub normalised: bool,
+    pub experts: Vec<Dense>,
+    /// An expert that every row goes to, and the map to its gate, `[d_model, 1]`.
+    pub shared: Option<(Dense, Linear)>,
+}
+
+impl Mixture {
+    /// The weights of the chosen experts, `[n, n_experts]`, 0 for those that are not chosen: the largest of the softmax
+    /// over all, at equal ones the first.
+    fn weights(&self, logits: &Tensor) -> CandleResult<Tensor> {
+        let (n, n_experts) = logits.dims2()?;
+        let all = kernels::softmax(&logits.unsqueeze(0)?, Mask::NONE)?.squeeze(0)?;
+        let mut chosen = vec![0.0f32; n * n_experts];
+        let values = to_host(&all.contiguous()?)?;
+        let mut order: Vec<usize> = Vec::with_capacity(n_experts);
+        for (row, chosen) in values.chunks(n_experts).zip(chosen.chunks_mut(n_experts)) {
+            order.clear();
+            order.extend(0..n_experts);
+            order.sort_by(|a, b| row[*b].total_cmp(&row[*a]));
+            order.iter().take(self.n_chosen).for_each(|expert| chosen[*expert] = 1.0);
+        }
+        let weights = (all * Tensor::from_vec(chosen, (n, n_experts), logits.device())?)?;
+        if self.normalised { weights.broadcast_div(&weights.sum_keepdim(1)?) } else { Ok(weights) }
+    }
+
+    /// What the experts add to the rows `x`, `[n, d_model]`, by the weights `[n, n_experts]`.
+    fn sum(&self, x: &Tensor, weights: &Tensor, run: &Run<'_>) -> Result<Tensor, ModelError> {
+        let (n, n_experts) = weights.dims2()?;
+        let values = to_host(&weights.contiguous()?)?;
+        let by_expert = weights.t()?.contiguous()?;
+        let mut sum = x.zeros_like()?;
+        for (idx, expert) in self.experts.iter().enumerate() {
+            let rows: Vec<u32> =
+                (0..n).filter(|row| values[row * n_experts + idx] != 0.0).map(|row| row as u32).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            run.checkpoint()?;
+            let rows = Tensor::new(rows.as_slice(), x.device())?;
+            let hidden = expert.hidden(&x.index_select(&rows, 0)?, run)?;
+            let own = by_expert.get(idx)?.index_select(&rows, 0)?.unsqueeze(1)?;
+            let added = expert.down.forward(&hidden)?.broadcast_mul(&own)?;
+            sum = sum.index_add(&rows, &added, 0)?;
+        }
+        Ok(sum)
+    }
+}
+
+impl Mlp for Mixture {
+    fn forward(&self, at: At, x: &Tensor, run: &mut Run<'_>) -> Result<Added<'_>, ModelError> {
+        let logits = run.at(Site::RouterLogits, at, self.router.forward(x)?)?;
+        let weights = run.at(Site::Router, at, self.weights(&logits)?)?;
+        let mut sum = self.sum(x, &weights, run)?;
+        if let Some((shared, gate)) = &self.shared {
+            let gate = (gate.forward(x)?.neg()?.exp()? + 1.0)?.recip()?;
+            let added = shared.down.forward(&shared.hidden(x, run)?)?;
+            sum = (sum + added.broadcast_mul(&gate)?)?;
+        }
+        Ok(Added::sum(sum))
+    }
+
+    fn maps(&self) -> Option<Maps<'_>> {
+        None
+    }
+
+    fn spec(&self) -> MlpSpec {
+        let width = |expert: &Dense| expert.spec().d_hidden;
+        let each = self.experts.first().map_or(0, width);
+        MlpSpec {
+            d_model: self.d_model() as usize,
+            d_hidden: self.n_chosen * each + self.shared.as_ref().map_or(0, |(shared, _)| width(shared)),
+            n_maps: 3,
+            experts: Some(Experts { n: self.experts.len(), n_chosen: self.n_chosen, is_shared: self.shared.is_some() }),
+        }
+    }
+
+    fn d_model(&self) -> u64 {
+        self.router.dims().map_or(0, |(d_in, _)| d_in as u64)
+    }
+
+    fn width_of(&self, site: Site) -> Option<u64> {
+        match site {
+            Site::RouterLogits | Site::Router => Some(self.experts.len() as u64),
+            // Each expert has its own, for its rows alone.
+            Site::MlpGate | Site::MlpHidden => Some(0),
+            Site::MlpOut => Some(self.d_model()),
+            _ => None,
+        }
+    }
+
+    fn values_at_once(&self) -> u64 {
+        // All rows may go to one expert: its hidden layer, its rows of the stream and the sums.
+        let widest = self.experts.first().map_or(0, Mlp::values_at_once);
+        let shared = self.shared.as_ref().map_or(0, |(shared, _)| shared.values_at_once());
+        widest.max(shared) + 4 * self.d_model() + 4 * self.experts.len() as u64
+    }
+
+    fn values_for_gradient(&self) -> u64 {
+        let each = self.experts.first().map_or(0, Mlp::values_for_gradient) + 2 * self.d_model();
+        let shared = self.shared.as_ref().map_or(0, |(shared, _)| shared.values_for_gradient() + self.d_model());
+        // Every sum on the way is a value of its own.
+        let sums = self.experts.len() as u64 * self.d_model();
+        self.n_chosen as u64 * each + shared + sums + 4 * self.experts.len() as u64
+    }
+
+    fn by_pieces(&self) -> bool {
+        false
+    }
+}
