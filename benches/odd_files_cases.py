@@ -423,7 +423,7 @@ case("timm", changed(lambda config: {"architecture": "vit_tiny", "pretrained_cfg
 case("no model_type", changed(lambda config: {key: value for key, value in config.items() if key != "model_type"}),
      "LlamaForCausalLM", '"model_type": "llama"', refused=True)  # fmt: skip
 case("an unknown type", changed(lambda config: config | {"model_type": "mamba9"}), "mamba9", "docs/captures.md", refused=True)
-case("a type like a known one", changed(lambda config: config | {"model_type": "qwen3_moe"}), "qwen3", refused=True)
+case("a type like a known one", changed(lambda config: config | {"model_type": "qwen3_next"}), "qwen3", refused=True)
 case("NaN in a key nobody reads", changed(lambda config: config | {"note": float("nan"), "more": [float("-inf")]}))
 case("NaN in a key that is read", changed(lambda config: config | {"rms_norm_eps": float("nan")}), "rms_norm_eps", refused=True)
 case("equal rope_scaling", changed(lambda config: config | {"rope_parameters": LINEAR, "rope_scaling": LINEAR}))

@@ -8,12 +8,12 @@ const MOST: usize = 1 << 12;
 /// How a family stores its experts, and what its class does when the configuration does not say.
 #[derive(Clone, Copy)]
 pub(super) struct ExpertPlan {
-    /// Names of their number, the file's own first.
-    pub n: (&'static [&'static str], usize),
+    /// Key of their number, and that without it.
+    pub n: (&'static str, usize),
     /// Experts that a token goes to.
     pub n_chosen: usize,
-    /// Keys of an expert's width, with the width that is meant without them.
-    pub width: (&'static [&'static str], usize),
+    /// Key of an expert's width, and that without it.
+    pub width: (&'static str, usize),
     /// Whether their weights are brought back to a sum of 1.
     pub sum: WeightSum,
     /// Whether some layers may have one MLP (`decoder_sparse_step`, `mlp_only_layers`).
@@ -53,14 +53,14 @@ pub(super) struct ExpertShape {
 
 impl ExpertPlan {
     pub fn shape(&self, config: &Config, n_layers: usize) -> Result<ExpertShape, LoadError> {
-        let n = config.optional_size(self.n.0, MOST)?.unwrap_or(self.n.1);
+        let n = config.optional_size(&[self.n.0], MOST)?.unwrap_or(self.n.1);
         let n_chosen = config.optional_size(&["num_experts_per_tok"], MOST)?.unwrap_or(self.n_chosen);
         if n_chosen > n {
             return Err(
                 config.error(format!("each token goes to {n_chosen} experts (num_experts_per_tok), but there are {n}"))
             );
         }
-        let width = config.optional_size(self.width.0, 1 << 24)?.unwrap_or(self.width.1);
+        let width = config.optional_size(&[self.width.0], 1 << 24)?.unwrap_or(self.width.1);
         let normalised = match self.sum {
             WeightSum::One => true,
             WeightSum::Configured => config.flag("norm_topk_prob", false),

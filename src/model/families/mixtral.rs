@@ -9,6 +9,7 @@ use super::{
 pub(super) const FAMILIES: &[Family] = &[Family {
     ids: &[(BOS, 1), (EOS, 2)],
     harmless: &[super::config_keys::BESIDE_ROTARY, experts::TRAINING],
+    aliases: &[("num_experts", "num_local_experts")],
     tokenizer: TokenizerClass::OF_FILE.alone(Convention::Llama),
     ..Family::gated(&VARIANT)
 }];
@@ -20,9 +21,9 @@ const VARIANT: Variant = Variant {
     n_kv_heads: Some(8),
     rotary: |config, d_head| one_rotary(&config.or(&json!({ "rope_theta": 1_000_000.0 })), d_head, None),
     experts: Some(ExpertPlan {
-        n: (&["num_local_experts", "num_experts"], 8),
+        n: ("num_local_experts", 8),
         n_chosen: 2,
-        width: (&["intermediate_size"], 14_336),
+        width: ("intermediate_size", 14_336),
         sum: WeightSum::One,
         is_mixed: false,
         shared: None,

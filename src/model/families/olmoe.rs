@@ -6,6 +6,7 @@ use crate::model::checkpoint::key_audit::Limit;
 pub(super) const FAMILIES: &[Family] = &[Family {
     ids: &[(EOS, 50_279), (PAD, 1)],
     harmless: &[config_keys::BESIDE_ROTARY, experts::TRAINING],
+    aliases: &[("num_local_experts", "num_experts")],
     limits: &[config_keys::CAUSAL, NOT_CLIPPED],
     tokenizer: TokenizerClass::OF_FILE,
     ..Family::gated(&VARIANT)
@@ -20,9 +21,9 @@ const VARIANT: Variant = Variant {
     qk_norm: QkNorms::Whole,
     eps: ("rms_norm_eps", 1e-5),
     experts: Some(ExpertPlan {
-        n: (&["num_experts", "num_local_experts"], 64),
+        n: ("num_experts", 64),
         n_chosen: 8,
-        width: (&["intermediate_size"], 2048),
+        width: ("intermediate_size", 2048),
         sum: WeightSum::Configured,
         is_mixed: false,
         shared: None,

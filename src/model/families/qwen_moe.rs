@@ -7,6 +7,7 @@ use super::{
 pub(super) const FAMILIES: &[Family] = &[
     Family {
         harmless: &[config_keys::BESIDE_ROTARY, experts::TRAINING, &["max_window_layers", "layer_types"]],
+        aliases: &[("num_experts", "num_local_experts")],
         tokenizer: TokenizerClass::class(Convention::Qwen2),
         ..Family::gated(&QWEN_3)
     },
@@ -18,9 +19,9 @@ pub(super) const FAMILIES: &[Family] = &[
 ];
 
 const EXPERTS: ExpertPlan = ExpertPlan {
-    n: (&["num_local_experts", "num_experts"], 128),
+    n: ("num_local_experts", 128),
     n_chosen: 8,
-    width: (&["moe_intermediate_size"], 768),
+    width: ("moe_intermediate_size", 768),
     sum: WeightSum::Configured,
     is_mixed: true,
     shared: None,
@@ -43,9 +44,9 @@ const QWEN_2: Variant = Variant {
     windows: Windows::EveryOtherBefore,
     n_kv_heads: Some(16),
     experts: Some(ExpertPlan {
-        n: (&["num_experts"], 60),
+        n: ("num_experts", 60),
         n_chosen: 4,
-        width: (&["moe_intermediate_size"], 1408),
+        width: ("moe_intermediate_size", 1408),
         shared: Some(5632),
         ..EXPERTS
     }),

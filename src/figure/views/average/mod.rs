@@ -292,12 +292,14 @@ impl Scene for AverageScene {
                 "The deviation of a pair of positions is over the inputs that have both, and 0 where one has"
             }
         };
-        let fixed = self.average().and_then(|average| average.positions.fixed_share).map_or_else(String::new, |share| {
-            format!(
-                "Fixed by position: {share:.2} of the squared difference from uniform attention is that of the means \
-                 of positions (1: every input has the same pattern)"
-            )
-        });
+        let fixed =
+            self.average().and_then(|average| average.positions.fixed_share).map_or_else(String::new, |share| {
+                let share = share_text(share.clamp(0.0, 1.0) as f32);
+                format!(
+                    "Fixed by position: {share} of the squared difference from uniform attention is that of the means \
+                 of positions (all of it where every input has the same pattern)"
+                )
+            });
         let offsets = "Masked pairs do not count for offsets";
         let groups = self.average().map_or(0, |average| average.groups.len());
         let by = match &self.options.annotation {
