@@ -298,7 +298,7 @@ def tiny_rows(options):
             continue
         reference = load_file(reference_file)
         arguments = input_arguments(reference, options.work)
-        _, tensors = run_attnscope(folder, arguments, options, sites="q,k,v,scores,pattern,z,resid,mlp_gate,logits")
+        _, tensors = run_attnscope(folder, arguments, options, sites="q,k,v,scores,pattern,z,resid,mlp_gate,router,logits")
         row = rows[json.loads((folder / "config.json").read_text())["model_type"]]
         row["n"] += 1
         for key, expected in reference.items():

@@ -39,7 +39,7 @@ sys.path.insert(0, str(ROOT / "tests" / "fixtures" / "families"))
 from odd_cases import CASES, expected_sites, load, save  # noqa: E402
 from shared import input_arguments, write_section  # noqa: E402
 
-SITES = "q,k,v,scores,pattern,z,resid,mlp_gate,logits"
+SITES = "q,k,v,scores,pattern,z,resid,mlp_gate,router,logits"
 LIMIT = 1e-5
 # Of a refusal's sentence.
 LONGEST = 300

@@ -100,17 +100,22 @@ NUMBERS = {
     "marian": BART | dict(pad_token_id=59, eos_token_id=0, decoder_start_token_id=59),
     "mbart": BART,
     "mistral": LLAMA,
+    "mixtral": LLAMA | dict(num_local_experts=4),
     "modernbert": BERT | dict(num_hidden_layers=3, local_attention=6, pad_token_id=0),
     "mpnet": BERT,
     "mt5": T5,
     "olmo2": LLAMA,
     "olmo3": LLAMA,
+    "olmoe": LLAMA | dict(num_experts=4, num_experts_per_tok=2, pad_token_id=0, eos_token_id=2),
     "opt": dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, ffn_dim=40,
                 max_position_embeddings=30),  # fmt: skip
     "phi": LLAMA | dict(hidden_size=32),
     "phi3": LLAMA | dict(pad_token_id=None),
     "qwen2": LLAMA,
+    "qwen2_moe": LLAMA | dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12,
+                              shared_expert_intermediate_size=20),
     "qwen3": LLAMA | dict(head_dim=10),
+    "qwen3_moe": LLAMA | dict(head_dim=10, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12),
     "roberta": BERT,
     "siglip": dict(vision_config=TOWER | PICTURE, text_config=CLIP_TEXT | dict(projection_size=18)),
     "siglip_vision_model": VISION | PICTURE,
@@ -562,6 +567,51 @@ def llamas():
     case("qwen3-questions", "Qwen3ForQuestionAnswering", headless="QuestionAnswering")
 
 
+def experts():
+    case("mixtral-minimal", "MixtralForCausalLM", minimal=True)
+    case("mixtral-window", "MixtralForCausalLM", sliding_window=3, head_dim=8)
+    case("mixtral-one-expert", "MixtralForCausalLM", num_experts_per_tok=1)
+    case("mixtral-all-experts", "MixtralForCausalLM", num_experts_per_tok=4)
+    case("mixtral-too-many", "MixtralForCausalLM", edit=without(num_experts_per_tok=5), refusal="num_experts_per_tok")
+    case("mixtral-other-key", "MixtralForCausalLM", edit=without("num_local_experts", num_experts=4))
+    case("mixtral-no-theta", "MixtralForCausalLM", edit=without("rope_parameters"))
+    case("mixtral-jitter", "MixtralForCausalLM", router_jitter_noise=0.3, output_router_logits=True)
+    case("mixtral-gelu", "MixtralForCausalLM", hidden_act="gelu", tie_word_embeddings=True)
+    case("mixtral-classes", "MixtralForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("mixtral-not-causal", "MixtralForCausalLM", is_causal=False)
+    case("olmoe-minimal", "OlmoeForCausalLM", minimal=True)
+    case("olmoe-normalised", "OlmoeForCausalLM", norm_topk_prob=True)
+    case("olmoe-bias", "OlmoeForCausalLM", attention_bias=True, rms_norm_eps=0.01)
+    case("olmoe-own-keys", "OlmoeForCausalLM", num_key_value_heads=None)
+    case("olmoe-other-key", "OlmoeForCausalLM", edit=without("num_experts", num_local_experts=4))
+    case("olmoe-clipped", "OlmoeForCausalLM", clip_qkv=0.5, refusal="clip_qkv")
+    case("olmoe-window", "OlmoeForCausalLM", edit=without(sliding_window=3))
+    case("olmoe-relu", "OlmoeForCausalLM", hidden_act="relu", num_experts_per_tok=4)
+    case("olmoe-tied", "OlmoeForCausalLM", tie_word_embeddings=True)
+    case("olmoe-one-expert", "OlmoeForCausalLM", num_experts_per_tok=1, norm_topk_prob=True)
+    case("qwen2-moe-minimal", "Qwen2MoeForCausalLM", minimal=True)
+    case("qwen2-moe-no-bias", "Qwen2MoeForCausalLM", qkv_bias=False)
+    case("qwen2-moe-every-other", "Qwen2MoeForCausalLM", decoder_sparse_step=2)
+    case("qwen2-moe-one-dense", "Qwen2MoeForCausalLM", mlp_only_layers=[0], norm_topk_prob=True)
+    case("qwen2-moe-window", "Qwen2MoeForCausalLM", use_sliding_window=True, sliding_window=3, edit=without("layer_types"))
+    case("qwen2-moe-window-before", "Qwen2MoeForCausalLM", use_sliding_window=True, sliding_window=3, max_window_layers=0)
+    case("qwen2-moe-layer-types", "Qwen2MoeForCausalLM", use_sliding_window=True, sliding_window=3, layer_types=["full_attention", "sliding_attention"])
+    case("qwen2-moe-no-window", "Qwen2MoeForCausalLM", edit=without("layer_types", sliding_window=3))
+    case("qwen2-moe-all-experts", "Qwen2MoeForCausalLM", num_experts_per_tok=4)
+    case("qwen2-moe-tokens", "Qwen2MoeForTokenClassification", num_labels=3)
+    case("qwen3-moe-minimal", "Qwen3MoeForCausalLM", minimal=True)
+    case("qwen3-moe-normalised", "Qwen3MoeForCausalLM", norm_topk_prob=True)
+    case("qwen3-moe-older-key", "Qwen3MoeForCausalLM", edit=without("num_local_experts", num_experts=4))
+    case("qwen3-moe-every-other", "Qwen3MoeForCausalLM", decoder_sparse_step=2)
+    case("qwen3-moe-no-experts", "Qwen3MoeForCausalLM", mlp_only_layers=[0, 1])
+    case("qwen3-moe-window", "Qwen3MoeForCausalLM", use_sliding_window=True, sliding_window=3)
+    case("qwen3-moe-no-window", "Qwen3MoeForCausalLM", edit=without(sliding_window=3, max_window_layers=1))
+    case("qwen3-moe-bias", "Qwen3MoeForCausalLM", attention_bias=True, tie_word_embeddings=True)
+    case("qwen3-moe-yarn", "Qwen3MoeForCausalLM", rope_parameters=dict(rope_type="yarn", rope_theta=1000.0, factor=4.0, original_max_position_embeddings=24))
+    case("qwen3-moe-classes", "Qwen3MoeForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("qwen3-moe-one-expert", "Qwen3MoeForCausalLM", num_experts=1, num_experts_per_tok=1)
+
+
 def gemmas():
     case("gemma-minimal", "GemmaForCausalLM", minimal=True)
     case("gemma-gelu", "GemmaForCausalLM", edit=without(hidden_act="gelu", hidden_activation=None))
@@ -777,5 +827,5 @@ def pairs():
     case("pair-camembert-camembert", reading, parts=(("CamembertModel", {}), ("CamembertForCausalLM", {})), target=target)
 
 
-for family in (encoders, deberta, gpts, llamas, gemmas, phis, later_decoders, readers_and_writers, pictures, pairs):
+for family in (encoders, deberta, gpts, llamas, experts, gemmas, phis, later_decoders, readers_and_writers, pictures, pairs):
     family()

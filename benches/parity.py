@@ -31,7 +31,7 @@ from torch_reference import record
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
 FIXTURES = ROOT / "tests" / "fixtures"
-SITES = "q,k,v,scores,pattern,z,resid,mlp_gate,logits"
+SITES = "q,k,v,scores,pattern,z,resid,mlp_gate,router,logits"
 MODELS = [
     "bert", "bert-classifier", "bert-bare", "bert-old", "bert-sharded", "gpt2", "gpt2-bare",
     "gpt2-bf16", "vit", "vit-f16",

@@ -8,8 +8,8 @@ const MOST: usize = 1 << 12;
 /// How a family stores its experts, and what its class does when the configuration does not say.
 #[derive(Clone, Copy)]
 pub(super) struct ExpertPlan {
-    /// Key of their number, and that without it.
-    pub n: (&'static str, usize),
+    /// Names of the key of their number, and that without it.
+    pub n: (&'static [&'static str], usize),
     /// Experts that a token goes to.
     pub n_chosen: usize,
     /// Key of an expert's width, and that without it.
@@ -53,7 +53,7 @@ pub(super) struct ExpertShape {
 
 impl ExpertPlan {
     pub fn shape(&self, config: &Config, n_layers: usize) -> Result<ExpertShape, LoadError> {
-        let n = config.optional_size(&[self.n.0], MOST)?.unwrap_or(self.n.1);
+        let n = config.optional_size(self.n.0, MOST)?.unwrap_or(self.n.1);
         let n_chosen = config.optional_size(&["num_experts_per_tok"], MOST)?.unwrap_or(self.n_chosen);
         if n_chosen > n {
             return Err(

@@ -21,7 +21,7 @@ const VARIANT: Variant = Variant {
     n_kv_heads: Some(8),
     rotary: |config, d_head| one_rotary(&config.or(&json!({ "rope_theta": 1_000_000.0 })), d_head, None),
     experts: Some(ExpertPlan {
-        n: ("num_local_experts", 8),
+        n: (&["num_local_experts", "num_experts"], 8),
         n_chosen: 2,
         width: ("intermediate_size", 14_336),
         sum: WeightSum::One,

@@ -21,7 +21,7 @@ const VARIANT: Variant = Variant {
     qk_norm: QkNorms::Whole,
     eps: ("rms_norm_eps", 1e-5),
     experts: Some(ExpertPlan {
-        n: ("num_experts", 64),
+        n: (&["num_experts", "num_local_experts"], 64),
         n_chosen: 8,
         width: ("intermediate_size", 2048),
         sum: WeightSum::Configured,

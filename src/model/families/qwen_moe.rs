@@ -19,7 +19,7 @@ pub(super) const FAMILIES: &[Family] = &[
 ];
 
 const EXPERTS: ExpertPlan = ExpertPlan {
-    n: ("num_local_experts", 128),
+    n: (&["num_local_experts", "num_experts"], 128),
     n_chosen: 8,
     width: ("moe_intermediate_size", 768),
     sum: WeightSum::Configured,
@@ -44,7 +44,7 @@ const QWEN_2: Variant = Variant {
     windows: Windows::EveryOtherBefore,
     n_kv_heads: Some(16),
     experts: Some(ExpertPlan {
-        n: ("num_experts", 60),
+        n: (&["num_experts"], 60),
         n_chosen: 4,
         width: ("moe_intermediate_size", 1408),
         shared: Some(5632),
