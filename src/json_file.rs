@@ -4,7 +4,7 @@ use serde_json::{Value, error::Category};
 
 use crate::text::told;
 
-/// Bytes of a file that is read.
+/// Bytes of a file that is read, where nothing else is said.
 pub const MAX_BYTES: usize = 8 << 20;
 /// Lists and objects within each other.
 const MAX_DEPTH: usize = 48;
@@ -12,18 +12,32 @@ const MAX_DEPTH: usize = 48;
 /// takes no more than 128 MB beside the file itself.
 const MAX_PARTS: usize = 1 << 20;
 
+/// How much of a file is read.
+#[derive(Clone, Copy, Debug)]
+pub struct JsonLimits {
+    pub bytes: usize,
+    /// Lists, objects and values of lists in all.
+    pub parts: usize,
+}
+
+impl Default for JsonLimits {
+    fn default() -> Self {
+        Self { bytes: MAX_BYTES, parts: MAX_PARTS }
+    }
+}
+
 /// Why a text is not read. Displays as a clause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
-    /// More than [`MAX_BYTES`].
-    #[error("it is larger than {} MB", MAX_BYTES >> 20)]
-    TooLarge,
+    /// More bytes than are read.
+    #[error("it is larger than {} MB", .0 >> 20)]
+    TooLarge(usize),
     /// Too deep.
     #[error("its lists and objects lie more than {MAX_DEPTH} deep within each other")]
     TooDeep,
     /// Too many parts.
-    #[error("it has more than {MAX_PARTS} parts")]
-    TooMany,
+    #[error("it has more than {0} parts")]
+    TooMany(usize),
     /// It ends early.
     #[error("it ends in the middle, so a part of it is missing")]
     Truncated,
@@ -37,14 +51,24 @@ pub enum JsonError {
 /// # Errors
 /// When they are no JSON, or more of it than anybody needs.
 pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
-    if bytes.len() > MAX_BYTES {
-        return Err(JsonError::TooLarge);
-    }
-    weigh(bytes)?;
-    serde_json::from_slice(bytes).map_err(|error| match error.classify() {
+    weigh(bytes, JsonLimits::default())?;
+    serde_json::from_slice(bytes).map_err(explained)
+}
+
+/// A file that Python wrote, whose numbers need not be JSON's, as far as it stays within limits.
+///
+/// # Errors
+/// As [`read`].
+pub fn of_python_within(bytes: &[u8], limits: JsonLimits) -> Result<Value, JsonError> {
+    weigh(bytes, limits)?;
+    of_python(bytes).map_err(explained)
+}
+
+fn explained(error: serde_json::Error) -> JsonError {
+    match error.classify() {
         Category::Eof => JsonError::Truncated,
         _ => JsonError::NoJson(told(&error.to_string()).into_owned()),
-    })
+    }
 }
 
 /// A file that Python wrote, whose numbers need not be JSON's.
@@ -86,7 +110,10 @@ fn quoted(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Refuses what would take too much room, before anything is allocated for it.
-fn weigh(bytes: &[u8]) -> Result<(), JsonError> {
+fn weigh(bytes: &[u8], limits: JsonLimits) -> Result<(), JsonError> {
+    if bytes.len() > limits.bytes {
+        return Err(JsonError::TooLarge(limits.bytes));
+    }
     let (mut depth, mut n_parts) = (0_usize, 0_usize);
     let (mut in_text, mut escaped) = (false, false);
     for byte in bytes {
@@ -106,8 +133,8 @@ fn weigh(bytes: &[u8]) -> Result<(), JsonError> {
         if depth > MAX_DEPTH {
             return Err(JsonError::TooDeep);
         }
-        if n_parts > MAX_PARTS {
-            return Err(JsonError::TooMany);
+        if n_parts > limits.parts {
+            return Err(JsonError::TooMany(limits.parts));
         }
     }
     Ok(())
@@ -124,8 +151,8 @@ mod tests {
         assert_eq!(read(&nested(MAX_DEPTH + 1)), Err(JsonError::TooDeep));
         let list = |n: usize| format!("[{}0]", "0,".repeat(n));
         assert!(read(list(1000).as_bytes()).is_ok());
-        assert_eq!(read(list(MAX_PARTS).as_bytes()), Err(JsonError::TooMany));
-        assert_eq!(read(&vec![b' '; MAX_BYTES + 1]), Err(JsonError::TooLarge));
+        assert_eq!(read(list(MAX_PARTS).as_bytes()), Err(JsonError::TooMany(MAX_PARTS)));
+        assert_eq!(read(&vec![b' '; MAX_BYTES + 1]), Err(JsonError::TooLarge(MAX_BYTES)));
         // Brackets and quotation marks of a text are no parts.
         assert!(read(format!(r#"["{}\"{}"]"#, "[{,".repeat(MAX_PARTS / 2), "]").as_bytes()).is_ok());
     }

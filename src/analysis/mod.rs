@@ -20,6 +20,7 @@ pub mod edges;
 pub mod effect;
 pub mod explain;
 pub mod filter;
+pub mod head_folder;
 pub mod head_page;
 pub mod head_statistics;
 mod joint;

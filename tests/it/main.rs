@@ -87,6 +87,7 @@ mod global;
 /// Gradients of every site of every family.
 mod gradients;
 /// One head over many inputs.
+mod head_folder;
 mod head_page;
 /// Statistics of heads over many inputs.
 mod head_statistics;

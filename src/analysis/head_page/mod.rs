@@ -27,7 +27,7 @@ pub use input::PageInput;
 pub use intervals::{Chosen, Interval, Intervals};
 pub use of_cloud::page_of_cloud;
 pub use pairs::{Snippet, StrongPair};
-pub use sequence::{MOST_TOKENS, PageSequence, Passage};
+pub use sequence::{MOST_TOKENS, PageSequence, Passage, marks_spaces, piece_text};
 pub use tokens::{TokenMass, TokenSums, TokenTable};
 
 use pairs::StrongPairs;

@@ -15,6 +15,7 @@ use crate::{
     analysis::{
         detect,
         explain::report::spec_json,
+        head_folder::FolderScale,
         head_statistics::{
             Fingerprints, HeadStatistics, Metric, MetricColumn, RankedStatistic, StackTable, Thresholds, layouts_differ,
         },
@@ -22,12 +23,14 @@ use crate::{
     },
     cli::{CliError, engine, open_identified, render::parse_head, show_progress},
     export,
-    ids::HeadId,
+    ids::{HeadId, StackKind},
     model::{Cancelled, Engine},
     options::one_of,
     protocol::LeftOut,
     text::{counted, grouped, sentence, unreadable},
-    worker::corpus::{StatisticsOrder, StatisticsPass, statistics_key},
+    worker::corpus::{
+        FolderError, FolderOrder, FolderPass, StatisticsOrder, StatisticsPass, WrittenFolder, statistics_key,
+    },
 };
 
 /// Heads that the table names for each metric.
@@ -61,6 +64,66 @@ pub struct CorpusHeadsOptions {
     /// With --resume: keep the sums after this many inputs
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     keep_every: u16,
+    #[command(flatten)]
+    folder: FolderOptions,
+}
+
+/// What is written for other programs to show.
+#[derive(Clone, Debug, clap::Args)]
+struct FolderOptions {
+    /// With --corpus: also write a new folder with a file for each head, as HeadVis has it: sequences by activation with
+    /// the strongest weights of each token, histograms, tables of tokens
+    #[arg(long, value_name = "DIR", requires = "corpus", conflicts_with_all = ["against", "against_model", "resume"])]
+    headvis: Option<PathBuf>,
+    /// With --headvis: intervals of activation with the same number of inputs [default: 10]
+    #[arg(long, requires = "headvis", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100))]
+    intervals: Option<u16>,
+    /// With --headvis: inputs of each interval [default: 20]
+    #[arg(long, requires = "headvis", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100))]
+    samples: Option<u16>,
+    /// With --headvis: stack whose heads are written, where a model has several [default: the first]
+    #[arg(long, requires = "headvis", value_name = "STACK")]
+    stack: Option<StackKind>,
+}
+
+impl FolderOptions {
+    /// How a folder is made.
+    fn scale(&self) -> FolderScale {
+        let usual = FolderScale::default();
+        FolderScale {
+            n_intervals: self.intervals.map_or(usual.n_intervals, usize::from),
+            n_samples: self.samples.map_or(usual.n_samples, usize::from),
+            ..usual
+        }
+    }
+
+    /// The pass for statistics, with a folder written on the way.
+    fn write(
+        &self,
+        folder: &Path,
+        pass: &mut StatisticsPass,
+        order: StatisticsOrder<'_>,
+        names: [&str; 2],
+    ) -> Result<WrittenFolder, CliError> {
+        let spec = order.model.spec();
+        let of = self.stack.or_else(|| spec.stacks.first().map(|stack| stack.kind));
+        let Some(stack) = of.and_then(|stack| spec.stack(stack)) else {
+            let stacks: Vec<String> = spec.stacks.iter().map(|stack| stack.kind.to_string()).collect();
+            let asked = of.map_or_else(String::new, |stack| stack.to_string());
+            return Err(CliError::Usage(format!("the model has no stack {asked}; it has {}", stacks.join(", "))));
+        };
+        let layers = stack.layers.iter().enumerate();
+        let head = |layer: usize, head: usize| HeadId { stack: stack.kind, layer, head };
+        let heads = layers.flat_map(|(layer, spec)| (0..spec.n_heads).map(move |nth| head(layer, nth))).collect();
+        let failed = |error: FolderError| CliError::Failed(error.to_string());
+        let how = FolderOrder { folder, stack: stack.kind, scale: self.scale(), names };
+        let mut writing = FolderPass::begin(how, heads).map_err(failed)?;
+        writing.run(pass, order, &show_progress).map_err(failed)?;
+        if pass.statistics().inputs().is_empty() {
+            return Err(CliError::Failed("none of the inputs can be run; the warnings say why".to_owned()));
+        }
+        writing.finish(pass, order, &show_progress).map_err(failed)
+    }
 }
 
 fn parse_correction(name: &str) -> Result<Correction, String> {
@@ -113,9 +176,18 @@ pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
         *failed = keep(pass, path, &key);
         if failed.is_ok() { Ok(()) } else { Err(Cancelled) }
     };
-    let ran = pass.run(order, &show_progress, &mut told);
-    kept.into_inner().1?;
-    ran.map_err(|stop| CliError::Failed(stop.to_string()))?;
+    let written = match &how.folder.headvis {
+        Some(folder) => {
+            let corpus = input.corpus_name().display().to_string();
+            Some((folder, how.folder.write(folder, &mut pass, order, [name, &corpus])?))
+        }
+        None => {
+            let ran = pass.run(order, &show_progress, &mut told);
+            kept.into_inner().1?;
+            ran.map_err(|stop| CliError::Failed(stop.to_string()))?;
+            None
+        }
+    };
     if let Some(path) = &how.resume {
         keep(&pass, path, &key)?;
     }
@@ -143,6 +215,10 @@ pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
             write(&document, out)
         }
         None => {
+            if let Some((folder, written)) = written {
+                // A closed pipe is not an error.
+                writeln!(io::stdout().lock(), "{} written to {}\n", written.text(), folder.display()).ok();
+            }
             let table = match how.head {
                 Some((layer, head)) => of_head(&tables, how, layer, head)?,
                 None => table(&tables, how, left_out.len()),

@@ -1,6 +1,7 @@
 //! Corpora from files, and runs of a model on all of their inputs.
 
 mod capture;
+mod head_folder;
 mod head_page;
 mod head_statistics;
 mod job;
@@ -13,6 +14,7 @@ mod read;
 use std::path::{Path, PathBuf};
 
 pub use capture::{CorpusRun, capture, packs, run_pack};
+pub use head_folder::{FolderError, FolderOrder, FolderPass, WrittenFolder};
 pub use head_page::{PagePass, head_page};
 pub use head_statistics::{StateError, StatisticsOrder, StatisticsPass, statistics_key};
 pub(super) use job::{Begun, check_kind, run};
