@@ -2,7 +2,10 @@
 
 use std::{borrow::Cow, path::PathBuf, sync::Arc};
 
-use crate::{analysis::by_hand::Numbers, capture::Capture};
+use crate::{
+    analysis::{by_hand::Numbers, head_folder::HeadFolder},
+    capture::Capture,
+};
 
 /// A capture file that was read. Reading it again gives another one.
 #[derive(Clone, Debug)]
@@ -12,6 +15,8 @@ pub struct CaptureFile {
     pub captures: Vec<Arc<Capture>>,
     /// The numbers that its capture is computed of, where those were typed.
     pub numbers: Option<Arc<Numbers>>,
+    /// A folder of heads, where that was opened in place of a file; its one capture has no patterns.
+    pub folder: Option<Arc<HeadFolder>>,
 }
 
 impl PartialEq for CaptureFile {

@@ -117,7 +117,7 @@ impl Panes {
         let path = file.map_or_else(|| PathBuf::from(NAME), |file| file.path.clone());
         let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
         let capture = Arc::new(numbers.capture(&name, CaptureId::next())?);
-        let file = CaptureFile { path, captures: vec![Arc::clone(&capture)], numbers: Some(numbers) };
+        let file = CaptureFile { path, captures: vec![Arc::clone(&capture)], numbers: Some(numbers), folder: None };
         if !is_open {
             return Ok(self.open_file(id, file, documents, notices));
         }

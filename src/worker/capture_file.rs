@@ -77,7 +77,7 @@ pub(super) fn open(path: &Path, format: Format, control: &JobControl) -> Result<
     let (captures, numbers) =
         read.map_err(|summary| Stop::Failed(Failure { summary, details: path.display().to_string() }))?;
     let captures = captures.into_iter().map(checked).map(Arc::new).collect();
-    Ok(CaptureFile { path: path.to_owned(), captures, numbers: numbers.map(Arc::new) })
+    Ok(CaptureFile { path: path.to_owned(), captures, numbers: numbers.map(Arc::new), folder: None })
 }
 
 /// Reads every capture of a file, or computes the one of numbers that were typed.

@@ -15,6 +15,7 @@ pub mod disk_cache;
 mod engine;
 mod explain;
 mod files;
+pub mod head_folder;
 mod hub;
 mod idle;
 mod layouts;

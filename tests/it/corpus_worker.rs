@@ -253,7 +253,8 @@ fn one_damaged_picture_among_many_and_captures_of_another_model_are_left_out_alo
     let mut reader = self::worker("demo:gpt", engine());
     let read = ["One", "Two words"].map(|text| run(&mut reader, Input::text(text)));
     let captures = vec![Arc::clone(&read[0]), seen, Arc::clone(&read[1])];
-    let file = attnscope::protocol::CaptureFile { path: "two.safetensors".into(), captures, numbers: None };
+    let file =
+        attnscope::protocol::CaptureFile { path: "two.safetensors".into(), captures, numbers: None, folder: None };
     submit(&mut worker, order(CorpusSource::Captures(file)));
     let so_far = whole(&mut worker);
     assert_eq!(so_far.corpus.inputs().iter().map(|input| input.source).collect::<Vec<_>>(), [0, 2]);

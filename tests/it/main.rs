@@ -88,6 +88,7 @@ mod global;
 mod gradients;
 /// One head over many inputs.
 mod head_folder;
+mod head_folder_read;
 mod head_page;
 /// Statistics of heads over many inputs.
 mod head_statistics;

@@ -206,7 +206,7 @@ fn capture_file(path: &str) -> EventKind {
     let gpt = scripted::model(&bundled("demo:gpt"));
     let input = Input::Text(TextInput { text: "a b c d e".to_owned(), ..TextInput::default() });
     let captures = vec![scripted::capture(&gpt, &input)];
-    EventKind::Load(LoadAnswer::Opened(CaptureFile { path: path.into(), captures, numbers: None }))
+    EventKind::Load(LoadAnswer::Opened(CaptureFile { path: path.into(), captures, numbers: None, folder: None }))
 }
 
 #[test]

@@ -310,7 +310,7 @@ fn the_inputs_of_a_capture_file_are_a_corpus_that_needs_no_run() {
     let model = loaded(&play);
     let of = |text: &str| capture(&model, &Input::Text(TextInput { text: text.to_owned(), ..TextInput::default() }));
     let captures: Vec<_> = TEXTS.iter().map(|(text, _)| of(text)).collect();
-    let file = CaptureFile { path: "four.safetensors".into(), captures, numbers: None };
+    let file = CaptureFile { path: "four.safetensors".into(), captures, numbers: None, folder: None };
     play.does(Command::Corpus(CorpusCommand::Open(CorpusSource::Captures(file.clone()))));
     let EventKind::Corpus(CorpusAnswer::SoFar(so_far)) = so_far(&model, TEXTS.len()) else { unreachable!() };
     let so_far = CorpusSoFar { file: Some(file.clone()), ..*so_far };

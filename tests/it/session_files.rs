@@ -22,6 +22,7 @@ fn capture_file(texts: &[&str]) -> EventKind {
         path: "some/flies.safetensors".into(),
         captures: texts.iter().map(read).collect(),
         numbers: None,
+        folder: None,
     }))
 }
 

@@ -245,6 +245,7 @@ fn inputs_of_a_capture_file_are_chosen_by_button_and_key() {
         path: "flies.npz".into(),
         captures,
         numbers: None,
+        folder: None,
     })));
     window.settle();
     assert!(window.shows("From flies.npz") && window.shows("a first input"));

@@ -10,7 +10,10 @@ const MAX_UNPACKED: u64 = 64 << 20;
 const MAX_RATIO: u64 = 64;
 
 /// The text of a whole file.
-pub(super) fn unpacked<S: Read + Seek>(source: &mut S) -> io::Result<impl Read + use<'_, S>> {
+///
+/// # Errors
+/// When its length cannot be found out; reading fails where it unpacks to more than a text of its size can hold.
+pub fn unpacked<S: Read + Seek>(source: &mut S) -> io::Result<impl Read + use<'_, S>> {
     let file_len = source.seek(SeekFrom::End(0))?;
     source.seek(SeekFrom::Start(0))?;
     let left = file_len.saturating_mul(MAX_RATIO).saturating_add(MAX_UNPACKED);

@@ -39,6 +39,7 @@ use crate::{
     text::{told, unreadable},
 };
 
+pub use gzip::unpacked;
 pub use write::write;
 
 /// The containers that attention is read from.

@@ -7,6 +7,7 @@
 mod bytes;
 mod containers;
 mod corpus;
+mod heads;
 mod json;
 pub mod memory;
 mod rng;

@@ -24,7 +24,7 @@ use attnscope::{
 };
 
 use super::corpus::{Seed, Shape, all, ending, written};
-use super::{containers, sessions};
+use super::{containers, heads, sessions};
 
 /// A reader, and what it is fed.
 pub struct Target {
@@ -58,6 +58,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "capture-gzip", seeds: packed_lists, read: capture, multiple: 1100 },
     Target { name: "capture-npy", seeds: arrays, read: capture, multiple: 16 },
     Target { name: "capture-npz", seeds: archives, read: capture, multiple: 1100 },
+    Target { name: "heads-json", seeds: heads::plain, read: heads::read, multiple: 64 },
+    Target { name: "heads-gzip", seeds: heads::packed, read: heads::read, multiple: 1100 },
     Target { name: "inputs", seeds: inputs, read: list, multiple: 64 },
     Target { name: "session", seeds: sessions::sessions, read: sessions::session, multiple: 64 },
     Target { name: "address", seeds: sessions::addresses, read: sessions::address, multiple: 64 },
