@@ -6,6 +6,7 @@ use super::{
     PointCloud,
     aggregate::{self, AggregateError, OffsetMean, PositionMean},
     distance_fidelity::{self, HeadPlot, HeadProxy},
+    head_folder::{HeadFile, HeadFolder},
     head_page::{HeadPage, PageSize, page_of_cloud},
     head_statistics::{StackTable, table_of_cloud},
     point_set::{PointSet, Spot},
@@ -50,6 +51,21 @@ pub enum CloudQuery {
     Statistics,
     /// One head over all inputs.
     Page(HeadId),
+    /// The file of a head, in a folder that was opened.
+    Stored(StoredHead),
+}
+
+/// A head of a folder.
+#[derive(Clone, Debug)]
+pub struct StoredHead {
+    pub folder: Arc<HeadFolder>,
+    pub head: HeadId,
+}
+
+impl PartialEq for StoredHead {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.folder, &other.folder) && self.head == other.head
+    }
 }
 
 /// Questions of one kind take each other's place.
@@ -67,6 +83,8 @@ pub enum QuestionKind {
     Statistics,
     /// [`CloudQuery::Page`].
     Page,
+    /// [`CloudQuery::Stored`].
+    Stored,
 }
 
 /// Everything that an answer depends on.
@@ -98,6 +116,7 @@ pub enum CloudResult {
     Search(Box<Found>),
     Statistics(Box<StackTable>),
     Page(Box<HeadPage>),
+    Stored(Arc<HeadFile>),
 }
 
 /// What a search found.
@@ -133,13 +152,15 @@ impl CloudQuery {
             Self::Average(..) => QuestionKind::Average,
             Self::Statistics => QuestionKind::Statistics,
             Self::Page(_) => QuestionKind::Page,
+            Self::Stored(_) => QuestionKind::Stored,
         }
     }
 }
 
 impl QuestionKind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [Self::Proxies, Self::Plot, Self::Search, Self::Average, Self::Statistics, Self::Page];
+    pub const ALL: [Self; 7] =
+        [Self::Proxies, Self::Plot, Self::Search, Self::Average, Self::Statistics, Self::Page, Self::Stored];
 }
 
 impl SurveyKey {
@@ -159,7 +180,9 @@ impl Survey {
     pub fn key(&self) -> SurveyKey {
         // What is told of patterns knows no joint space.
         let options = match self.question {
-            CloudQuery::Average(..) | CloudQuery::Statistics | CloudQuery::Page(_) => ProjectionOptions::default(),
+            CloudQuery::Average(..) | CloudQuery::Statistics | CloudQuery::Page(_) | CloudQuery::Stored(_) => {
+                ProjectionOptions::default()
+            }
             _ => ProjectionOptions { layout: LayoutOptions::default(), ..self.options },
         };
         SurveyKey { cloud: self.cloud.id(), stack: self.stack, options, question: self.question.clone() }
@@ -207,6 +230,8 @@ impl Survey {
                 let page = page_of_cloud(cloud, *head, PageSize::default(), progress)?;
                 Some(page.map(|page| CloudResult::Page(Box::new(page))))
             }
+            // Whoever has the disk reads it.
+            CloudQuery::Stored(stored) => Some(Err(format!("The file of {} was not read", stored.head))),
             CloudQuery::Average(head, annotation) => average(cloud, *head, annotation.as_deref(), progress),
             CloudQuery::Search(search) => match search.find(cloud, *stack, options.space) {
                 Err(error) => Some(Err(error.to_string())),

@@ -106,6 +106,8 @@ impl ViewKind {
     /// The view of all heads at once.
     pub const OF_HEADS: Self = Self::Grid;
 
+    /// The one about one head over many inputs.
+    pub const OF_ONE_HEAD: Self = Self::HeadPage;
     /// The view of answers of methods.
     pub const OF_ANSWERS: Self = Self::Lab;
     /// The view of what length costs.

@@ -12,7 +12,7 @@ use super::{
     saved::ModelRef,
 };
 use crate::{
-    analysis::{PointCloud, timing::Timing},
+    analysis::{PointCloud, head_folder::HeadFolder, timing::Timing},
     capture::Capture,
     ids::{DocumentId, ModelId, StackKind},
     model::{Comparison, ImageSource},
@@ -160,7 +160,15 @@ impl Document {
 
     /// Why `view` cannot show `stack` of the current capture, in words; `None` when it can.
     pub fn view_unavailable(&self, view: ViewKind, stack: StackKind) -> Option<&'static str> {
+        if self.folder().is_some() {
+            return without_model(view);
+        }
         view.unavailable(self.latest_capture()?, stack)
+    }
+
+    /// The folder of heads that is shown, where one was opened in place of a capture file.
+    pub fn folder(&self) -> Option<&Arc<HeadFolder>> {
+        self.opened.as_ref()?.folder.as_ref()
     }
 
     /// Whether there is an experiment to go back to, or inputs to be put back.
@@ -196,5 +204,25 @@ impl Document {
     /// The models that the worker must keep for it.
     pub(super) fn models(&self) -> impl Iterator<Item = ModelId> {
         self.model.latest().map(|model| model.id).into_iter()
+    }
+}
+
+/// Why a view shows nothing of a folder of heads; none where it does.
+fn without_model(view: ViewKind) -> Option<&'static str> {
+    let facts = view.facts();
+    if facts.reads_folders {
+        None
+    } else if facts.draws_weights {
+        Some(
+            "A folder of heads holds the strongest weights of some sequences of each head, which Head page shows; open \
+             the model to see a whole pattern of a text of your own",
+        )
+    } else if facts.shows_answers {
+        Some(
+            "Rollout, flow, entropy and other methods need whole rows and the model: rows of a folder of heads are \
+             stored in part and do not sum to 1. Open the model itself",
+        )
+    } else {
+        Some("This needs a run of the model, and a folder of heads has none: open the model itself")
     }
 }

@@ -198,6 +198,13 @@ impl Pane {
         }
     }
 
+    /// The view that is shown where no other is wanted, or the first that can be shown.
+    fn usual_view(&self, document: &Document) -> ViewKind {
+        let can_be_shown = |view: &ViewKind| self.view_unavailable(document, *view).is_none();
+        let usual = Some(ViewKind::default()).filter(can_be_shown);
+        usual.or_else(|| ViewKind::ALL.into_iter().find(can_be_shown)).unwrap_or_default()
+    }
+
     /// The view that a group leads to: the one that was shown last or the first that can be shown; where one of its views
     /// is shown, the next. `None` where none other can be shown.
     pub fn view_of_group(&self, document: &Document, group: ViewGroup) -> Option<ViewKind> {
@@ -272,7 +279,7 @@ impl Pane {
             *focus = Focus { query: focus.query.filter(|_| same_queries), key: focus.key.filter(|_| same_keys) };
         }
         if self.view_unavailable(document, self.view).is_some() {
-            self.view = ViewKind::default();
+            self.view = self.usual_view(document);
         }
     }
 
@@ -422,7 +429,7 @@ impl Pane {
         {
             self.view = view;
         } else if self.view_unavailable(document, self.view).is_some() {
-            self.view = ViewKind::default();
+            self.view = self.usual_view(document);
         }
     }
 

@@ -31,6 +31,8 @@ pub enum There {
     Model(KnownModel),
     /// A capture, or a list of inputs in JSON.
     Captures,
+    /// A folder with one file for each head.
+    Heads,
     Pictures(usize),
     /// A folder with none of these.
     Folder,
@@ -83,6 +85,7 @@ impl Looked {
             There::Cached(known) => model("Model in the local cache", known),
             There::OnHub(id) => format!("Look for {id} on the Hugging Face hub; it is not in the local cache"),
             There::Captures => "Capture, or inputs in a JSON file".to_owned(),
+            There::Heads => "Folder of heads over a corpus (HeadVis)".to_owned(),
             There::Pictures(n) => format!("Folder with {}: a corpus", counted(*n, "picture")),
             There::Folder => "Folder".to_owned(),
             There::File(kind) => kind.what().to_owned(),
@@ -105,6 +108,7 @@ impl Looked {
             There::Bundled(name) => Command::OpenModel(ModelSource::Bundled(name.clone())),
             There::Model(_)
             | There::Captures
+            | There::Heads
             | There::Pictures(_)
             | There::Folder
             | There::File(_)
@@ -273,6 +277,7 @@ fn at(path: &Path) -> There {
     match contents(path) {
         Contents::Model(known) => There::Model(known),
         Contents::Captures => There::Captures,
+        Contents::Heads => There::Heads,
         Contents::Pictures(n) => There::Pictures(n),
         Contents::Other if metadata.is_dir() => There::Folder,
         Contents::Other => There::File(PathKind::of(path)),

@@ -1,12 +1,12 @@
 //! The cloud thread: measures whole clouds, so that a search waits for no layout and a pattern for no search.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use rayon::ThreadPool;
 
-use super::{JobControl, Stop, idle::give_back_in, projector, thread::Engine};
+use super::{JobControl, Stop, head_folder, idle::give_back_in, projector, thread::Engine};
 use crate::{
-    analysis::cloud_query::Survey,
+    analysis::cloud_query::{CloudQuery, CloudResult, StoredHead, Survey},
     model::{Progress, Stage},
     protocol::{EventKind, Failure, Request, SurveyAnswer},
     text::sentence,
@@ -46,6 +46,17 @@ impl Engine for SurveyEngine {
 
 /// Answers on the compute threads of the caller.
 pub(super) fn answer(survey: &Survey, control: &JobControl) -> Result<EventKind, Stop> {
+    if let CloudQuery::Stored(StoredHead { folder, head }) = &survey.question {
+        let found = head_folder::read_head(folder, *head);
+        control.check()?;
+        return match found {
+            Ok(file) => Ok(EventKind::Survey(SurveyAnswer::Found(Arc::new(CloudResult::Stored(Arc::new(file)))))),
+            Err(summary) => {
+                let details = folder.path.display().to_string();
+                Err(Stop::Failed(Failure { summary, details }))
+            }
+        };
+    }
     if let Some(first) = survey.first() {
         let check = &mut |_, _| control.check().is_ok();
         if let Some(Ok(found)) = first.answer(check) {

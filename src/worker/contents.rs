@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use super::{capture_file, corpus};
+use super::{capture_file, corpus, head_folder};
 use crate::{
     model::locate::{self, KnownModel},
     protocol::{Catalog, ModelSource},
@@ -18,6 +18,8 @@ pub enum Contents {
     Model(KnownModel),
     /// A file with captures, or with a list of inputs where it is JSON.
     Captures,
+    /// A folder with one file for each head.
+    Heads,
     /// A folder with so many pictures.
     Pictures(usize),
     /// None of these.
@@ -26,6 +28,9 @@ pub enum Contents {
 
 /// Looks at a path; what cannot be read is [`Contents::Other`].
 pub fn contents(path: &Path) -> Contents {
+    if head_folder::is_head_folder(path) {
+        return Contents::Heads;
+    }
     if capture_file::format(path).is_some() {
         return Contents::Captures;
     }

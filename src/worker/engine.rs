@@ -7,7 +7,7 @@ use super::{
     changes::{Aids, resolve},
     cloud_thread, corpus,
     disk_cache::{DiskCache, Fingerprint},
-    explain,
+    explain, head_folder,
     idle::give_back,
     patch_sources::Means,
     projector,
@@ -88,6 +88,11 @@ impl ModelEngine {
     fn load(&mut self, wanted: LoadRequest, control: &JobControl) -> Result<EventKind, Stop> {
         let LoadRequest { id, source, replaces } = wanted;
         if let ModelSource::Path(path) = &source {
+            if head_folder::is_head_folder(path) {
+                let opened = head_folder::opened(path).map_err(Stop::Failed)?;
+                control.check()?;
+                return Ok(EventKind::Load(LoadAnswer::Opened(opened)));
+            }
             let opened = capture_file::format(path).map(|format| capture_file::open(path, format, control));
             if opened.as_ref().is_none_or(|opened| matches!(opened, Err(Stop::Failed(_))))
                 && let Some((path, has_pictures)) = corpus::listed_in(path)

@@ -278,6 +278,7 @@ mod ui_corpora;
 mod ui_details;
 mod ui_export;
 mod ui_first;
+mod ui_folder;
 mod ui_frame;
 /// What a model reads and writes, in the window.
 mod ui_grid;

@@ -195,6 +195,8 @@ pub struct Facts {
     pub takes_scores_apart: bool,
     /// What the model says of each token is drawn.
     pub reads_predictions: bool,
+    /// A folder with one file for each head, as HeadVis has it, can stand in place of inputs.
+    pub reads_folders: bool,
     /// Parts of the details beside it.
     pub details: &'static [DetailsPart],
 }
@@ -259,6 +261,7 @@ impl Facts {
         reads_unchanged: false,
         takes_scores_apart: false,
         reads_predictions: false,
+        reads_folders: false,
         details: &[],
     };
 }

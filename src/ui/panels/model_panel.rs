@@ -3,11 +3,12 @@
 use eframe::egui::{self, CollapsingHeader, RichText, Role, Ui, WidgetInfo};
 
 use crate::{
+    analysis::head_folder::HeadFolder,
     model::Verdict,
     protocol::{CaptureFile, LoadedModel, ModelSource},
     session::{Command, gallery::EXAMPLES},
     spec::{CheckpointId, ImageSpec, ModelSpec, StackSpec},
-    text::{bytes_text, checkpoint_name, compact_count, counted, duration_text, grouped},
+    text::{bytes_text, checkpoint_name, compact_count, counted, duration_text, grouped, told},
     ui::{
         PanelCtx,
         commands::UiCommand,
@@ -68,7 +69,27 @@ impl ModelPanel {
         if let Some(spec) = cx.document.open_model().filter(|_| self.is_open) {
             let loaded = cx.document.model.latest().map(AsRef::as_ref);
             details_ui(ui, cx, spec, loaded.filter(|_| cx.document.opened.is_none()));
+            if let Some(folder) = cx.document.folder() {
+                folder_ui(ui, cx, folder);
+            }
         }
+    }
+}
+
+/// Whose folder of heads it is, and how it says that it was made.
+fn folder_ui(ui: &mut Ui, cx: &PanelCtx<'_>, folder: &HeadFolder) {
+    let index = &folder.index;
+    field_ui(ui, cx.theme, "Folder", folder.name()).on_hover_text(folder.path.display().to_string());
+    if let Some(dataset) = &index.dataset {
+        field_ui(ui, cx.theme, "Corpus", told(dataset).into_owned());
+    }
+    let absent = match folder.absent.len() {
+        0 => String::new(),
+        n => format!(", {n} without a file"),
+    };
+    field_ui(ui, cx.theme, "Heads", format!("{}{absent}", counted(index.heads.len(), "head")));
+    for (name, said) in &index.how {
+        field_ui(ui, cx.theme, name, said.as_str());
     }
 }
 

@@ -167,7 +167,9 @@ impl Views {
             if let Some(overlay) = on_tokens {
                 overlay::strip_ui(ui, cx, overlay);
             }
-            self.rail.ui(ui, cx, on_tokens.is_some());
+            if cx.document.folder().is_none() {
+                self.rail.ui(ui, cx, on_tokens.is_some());
+            }
             part_ui(ui, cx, kind);
             if let Some(overlay) = overlay.filter(|_| on_tokens.is_none())
                 && !overlay::above_ui(ui, cx, overlay)

@@ -13,6 +13,7 @@ use std::{
 use super::{corpora, excerpts, sessions, stacks};
 use attnscope::{
     analysis::{
+        cloud_query::{CloudQuery, CloudResult, StoredHead},
         explain::report::{Report, Value},
         projection::{HeadProjection, Projection},
     },
@@ -32,7 +33,7 @@ use attnscope::{
     },
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
     ui::app::Jobs,
-    worker::draw,
+    worker::{draw, head_folder},
 };
 
 /// Layers and heads of every synthetic model.
@@ -391,6 +392,12 @@ impl Jobs for ScriptedJobs {
         }
         if script.answers {
             let kind = match &request {
+                Request::Load { source: ModelSource::Path(path), .. } if head_folder::is_head_folder(path) => {
+                    match head_folder::opened(path) {
+                        Ok(file) => EventKind::Load(LoadAnswer::Opened(file)),
+                        Err(failure) => EventKind::Failed(failure),
+                    }
+                }
                 Request::Load { source, .. } => {
                     let loaded = model(source);
                     script.loaded = Some(Arc::clone(&loaded));
@@ -404,6 +411,16 @@ impl Jobs for ScriptedJobs {
                     Err(too_long) => EventKind::Run(RunAnswer::TooLong(too_long)),
                 },
                 Request::Project { .. } => EventKind::Project(ProjectionAnswer::Projected(projection(&request))),
+                Request::Survey { survey, .. } if matches!(survey.question, CloudQuery::Stored(_)) => {
+                    let CloudQuery::Stored(StoredHead { folder, head }) = &survey.question else { unreachable!() };
+                    match head_folder::read_head(folder, *head) {
+                        Ok(file) => {
+                            let found = CloudResult::Stored(Arc::new(file));
+                            EventKind::Survey(SurveyAnswer::Found(Arc::new(found)))
+                        }
+                        Err(summary) => EventKind::Failed(failure(&summary)),
+                    }
+                }
                 Request::Survey { survey, .. } => {
                     let found = survey.answer(&mut |_, _| true).unwrap().unwrap();
                     EventKind::Survey(SurveyAnswer::Found(Arc::new(found)))

@@ -24,11 +24,13 @@ use crate::{
 };
 
 pub mod layout;
+mod of_folder;
 mod options;
 mod points;
 mod spec;
 mod table;
 
+pub use of_folder::{FolderAxes, FolderScene};
 pub use options::{AtlasOptions, TableOrder};
 pub use points::{PointColor, PointSeries};
 pub use spec::SPEC;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::FolderAxes;
 use crate::{
     analysis::{
         detect::Detector,
@@ -30,6 +31,8 @@ pub struct AtlasOptions {
     pub lowest_first: bool,
     /// From which numbers on heads are called something.
     pub thresholds: Thresholds,
+    /// Which numbers of a folder of heads are shown, which has names of its own.
+    pub of_folder: FolderAxes,
 }
 
 /// By what the rows of the table are ordered.
@@ -99,6 +102,7 @@ impl Default for AtlasOptions {
             order: TableOrder::Cells,
             lowest_first: false,
             thresholds: Thresholds::default(),
+            of_folder: FolderAxes::default(),
         }
     }
 }

@@ -28,7 +28,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Every head as a point between two numbers over all inputs, with its kinds and ranks",
     group: ViewGroup::Heads,
     pages: None,
-    facts: Facts { details: &[DetailsPart::Head], ..Facts::HEADS },
+    facts: Facts { details: &[DetailsPart::Head], reads_folders: true, ..Facts::HEADS },
     extent: FigureExtent::Stack,
     options: &["atlas"],
     fields: |options, _, visit| {

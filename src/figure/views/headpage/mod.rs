@@ -25,13 +25,16 @@ use crate::{
 };
 
 pub mod layout;
+mod of_folder;
 mod options;
 mod spec;
 
+pub use layout::shown;
+pub use of_folder::{Extremes, StoredLayout, StoredScene, mean_missing};
 pub use options::HeadPageOptions;
 pub use spec::SPEC;
 
-use layout::{HeadLayout, N_PAIRS, N_TOKENS, TITLE_PT, TextPlace, TokenPlace, shown};
+use layout::{HeadLayout, N_PAIRS, N_TOKENS, TITLE_PT, TextPlace, TokenPlace};
 
 /// Numbers in the line of the head.
 const N_NUMBERS: usize = 4;

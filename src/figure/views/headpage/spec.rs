@@ -25,7 +25,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "One head over all inputs: where it is most active, on which pairs and tokens, how far and how strongly",
     group: ViewGroup::Heads,
     pages: None,
-    facts: Facts { details: &[DetailsPart::Head], ..Facts::HEADS },
+    facts: Facts { details: &[DetailsPart::Head], reads_folders: true, ..Facts::HEADS },
     extent: FigureExtent::Head,
     options: &["headpage"],
     fields: |options, _, visit| options.headpage.visit(visit),

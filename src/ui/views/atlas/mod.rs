@@ -1,5 +1,7 @@
 //! Atlas of heads: points, cells and table of all heads, with one head under the pointer.
 
+mod of_folder;
+
 use std::sync::Arc;
 
 use eframe::egui::{CursorIcon, Grid, Id, Response, RichText, Sense, Ui, vec2};
@@ -51,6 +53,7 @@ type SceneKey = (Same<CloudResult>, HeadId, AtlasOptions, ColorMap);
 pub struct AtlasView {
     painter: ScenePainter<SceneKey>,
     fingerprints: Option<(Same<CloudResult>, Fingerprints)>,
+    of_folder: ScenePainter<of_folder::SceneKey>,
 }
 
 impl Canvas for AtlasView {
@@ -59,6 +62,9 @@ impl Canvas for AtlasView {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
+        if let Some(folder) = cx.document.folder() {
+            return Some(of_folder::folder_ui(ui, cx, folder, &mut self.of_folder));
+        }
         let what = "Adding up the attention of every head";
         let of_heads::AllHeads { found, cloud, grid, head } = of_heads::asked(ui, cx, CloudQuery::Statistics, what)?;
         let options = &cx.pane.options;

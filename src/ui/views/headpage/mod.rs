@@ -1,6 +1,8 @@
 //! The page of a head: a token under the pointer is a query and a key, a click opens its input, a bar of activations its
 //! interval.
 
+mod of_folder;
+
 use std::sync::Arc;
 
 use eframe::egui::{CursorIcon, Pos2, Rect, Response, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
@@ -40,6 +42,7 @@ pub struct HeadView {
     layout: Memo<LayoutKey, Option<Arc<HeadLayout>>>,
     painter: ScenePainter<SceneKey>,
     hovered: Option<PageToken>,
+    of_folder: of_folder::FolderPage,
 }
 
 impl Canvas for HeadView {
@@ -48,6 +51,9 @@ impl Canvas for HeadView {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
+        if let Some(folder) = cx.document.folder() {
+            return self.of_folder.ui(ui, cx, folder);
+        }
         let head = cx.pane.selection.head;
         let found = pending::asked(ui, cx, CloudQuery::Page(head), "Looking at the head in every input")?;
         let statistics = pending::ask(cx, CloudQuery::Statistics).and_then(Loadable::latest).cloned();

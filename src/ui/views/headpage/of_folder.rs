@@ -1,0 +1,130 @@
+//! The page of a head of a folder: a token under the pointer is a query and a key, with what is missing of its row.
+
+use std::sync::Arc;
+
+use eframe::egui::{Pos2, Rect, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
+
+use super::{
+    super::{controls, display_list::ScenePainter, pending, scale::Footer, states, text_width, tooltip},
+    LEAST_PT, strongest,
+};
+use crate::{
+    analysis::{
+        cloud_query::{CloudQuery, CloudResult, StoredHead},
+        head_folder::HeadFolder,
+    },
+    figure::{
+        measure::text_size::SMALL,
+        views::headpage::{Extremes, StoredLayout, StoredScene, shown},
+    },
+    text::weight_text,
+    ui::{ViewCtx, memo::Same},
+};
+
+/// Everything that the scene depends on.
+type SceneKey = (Same<CloudResult>, usize, Option<(usize, usize)>);
+
+/// What the page remembers between frames.
+#[derive(Default)]
+pub struct FolderPage {
+    painter: ScenePainter<SceneKey>,
+    layout: Option<((Same<CloudResult>, usize, [u32; 2]), Arc<StoredLayout>)>,
+    extremes: Option<(Same<CloudResult>, Arc<Extremes>)>,
+    hovered: Option<(usize, usize)>,
+}
+
+impl FolderPage {
+    /// Draws the page of the head that is looked at.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, folder: &Arc<HeadFolder>) -> Option<Footer> {
+        let head = cx.pane.selection.head;
+        if let Some(reason) = folder.lacks(head) {
+            states::sentence_ui(ui, cx.theme, &reason);
+            return None;
+        }
+        let question = CloudQuery::Stored(StoredHead { folder: Arc::clone(folder), head });
+        let found = pending::asked(ui, cx, question, "Reading the file of the head")?;
+        let CloudResult::Stored(file) = &*found else { return None };
+        let known = self.extremes.take().filter(|(of, _)| *of == Same(Arc::clone(&found)));
+        let of_file = || (Same(Arc::clone(&found)), Arc::new(Extremes::of(file)));
+        let (_, extremes) = self.extremes.insert(known.unwrap_or_else(of_file));
+        let scene = StoredScene {
+            extremes: Arc::clone(extremes),
+            folder: Arc::clone(folder),
+            head,
+            file: Arc::clone(file),
+            interval: cx.pane.options.headpage.interval,
+            hovered: self.hovered,
+        };
+        if file.sequences.is_empty() && file.refused.is_empty() {
+            states::sentence_ui(ui, cx.theme, &format!("The file of {head} has no sequences"));
+            return None;
+        }
+        ScrollArea::both().auto_shrink(false).id_salt("stored page").show(ui, |ui| {
+            refused_ui(ui, cx, &scene);
+            self.page_ui(ui, cx, &found, &scene);
+        });
+        Some(Footer { words: scene.words(), scales: Vec::new() })
+    }
+
+    fn page_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, found: &Arc<CloudResult>, scene: &StoredScene) {
+        let width = ui.available_width().max(LEAST_PT);
+        let key = (Same(Arc::clone(found)), scene.interval, [width, ui.pixels_per_point()].map(f32::to_bits));
+        let kept = self.layout.take().filter(|(known, _)| *known == key);
+        let (_, layout) = self.layout.insert(kept.unwrap_or_else(|| {
+            let area = Rect::from_min_size(Pos2::ZERO, vec2(width, 0.0));
+            let layout = scene.layout(area, &mut |text| text_width::width(ui.painter(), text, SMALL));
+            (key, Arc::new(layout))
+        }));
+        let (area, response) = ui.allocate_exact_size(layout.size(), Sense::hover());
+        let label = format!("Page of {} from {}", scene.head, scene.folder.name());
+        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, label.clone()));
+        let moved = layout.moved(area.min.to_vec2());
+        self.hovered = response.hover_pos().and_then(|at| moved.token_at(at));
+        let scene = &StoredScene { hovered: self.hovered, ..scene.clone() };
+        let key = (Same(Arc::clone(found)), scene.interval, self.hovered);
+        self.painter.paint(ui.painter(), cx.theme, key, area, &|pen| scene.draw(&moved, pen));
+        if let Some(token) = self.hovered {
+            token_ui(ui, cx, scene, token);
+        }
+    }
+}
+
+/// Sequences that are not shown, each with the reason.
+fn refused_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &StoredScene) {
+    const MOST: usize = 3;
+    for refused in scene.file.refused.iter().take(MOST) {
+        let text = format!("⚠ Sequence {} is not shown: {}", refused.name, refused.reason);
+        ui.colored_label(cx.theme.warning, text);
+    }
+    let n = scene.file.refused.len().saturating_sub(MOST);
+    if n > 0 {
+        ui.colored_label(cx.theme.warning, format!("⚠ … and {n} more"));
+    }
+}
+
+/// The strongest keys and queries of a token, and what is missing of its row.
+fn token_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &StoredScene, (sequence, nth): (usize, usize)) {
+    let Some(of) = scene.file.sequences.get(sequence) else { return };
+    let named =
+        |nth: usize| format!("{nth} {}", of.tokens.get(nth).map_or_else(String::new, |text| shown(text.trim())));
+    let list = |weights: &mut dyn Iterator<Item = (usize, f32)>| {
+        let mut dense = vec![0.0; of.tokens.len()];
+        weights.for_each(|(at, weight)| dense[at] = weight);
+        let words = strongest(dense.into_iter())
+            .into_iter()
+            .map(|(at, weight)| format!("{} {}", named(at), weight_text(weight)));
+        words.collect::<Vec<_>>().join(", ")
+    };
+    tooltip::at_pointer(ui, |ui| {
+        ui.strong(named(nth));
+        ui.colored_label(cx.theme.query, format!("as a query: {}", list(&mut of.rows.row(nth))));
+        let most = of.rows.most_omitted(nth, scene.folder.index.kept);
+        let missing = of.rows.missing(nth);
+        controls::caption_ui(
+            ui,
+            cx.theme,
+            format!("{} of its row is missing, on keys with at most {} each", weight_text(missing), weight_text(most)),
+        );
+        ui.colored_label(cx.theme.key, format!("as a key: {}", list(&mut of.rows.column(nth))));
+    });
+}
