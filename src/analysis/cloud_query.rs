@@ -166,7 +166,12 @@ impl QuestionKind {
 impl SurveyKey {
     /// Whether both speak of the same points, so that one answer can stand in for the other for a moment.
     pub fn is_about_the_same(&self, other: &Self) -> bool {
-        (self.cloud, self.stack) == (other.cloud, other.stack)
+        // The file of one head says nothing of another head, not for a moment.
+        let is_other_file = matches!(
+            (&self.question, &other.question),
+            (CloudQuery::Stored(one), CloudQuery::Stored(another)) if one != another
+        );
+        (self.cloud, self.stack) == (other.cloud, other.stack) && !is_other_file
     }
 
     /// What it is about.

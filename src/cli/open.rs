@@ -41,8 +41,8 @@ vocabulary! {
 /// What the window starts with.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct OpenOptions {
-    /// Model folders, checkpoint or capture files, pictures, texts, tables, session files and addresses
-    /// (`attnscope://open?…`) to open, in any order
+    /// Model folders, checkpoint or capture files, folders of heads (HeadVis), pictures, texts, tables, session files and
+    /// addresses (`attnscope://open?…`) to open, in any order
     pub paths: Vec<PathBuf>,
     /// A model folder, a bundled model such as demo:gpt, or a hub id in the local cache
     #[arg(long)]

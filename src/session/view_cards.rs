@@ -84,7 +84,9 @@ impl ViewCards {
         };
         let options = FigureOptions { kind: FileKind::Png, range: FigureRange::Shown, paper };
         for (view, page) in ViewKind::ALL.into_iter().flat_map(keys) {
-            if pane.view_unavailable(documents.of(pane), view).is_some() {
+            let document = documents.of(pane);
+            // Figures are made of runs, which a folder of heads has none of.
+            if pane.view_unavailable(document, view).is_some() || document.folder().is_some() {
                 continue;
             }
             let mut pane = pane.clone();

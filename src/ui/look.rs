@@ -15,7 +15,7 @@ use crate::{
     protocol::{CorpusSource, ModelSource},
     session::{BUNDLED_CORPORA, Command, CorpusCommand, DownloadCommand, PathKind, Typed},
     text::{bytes_text, counted, memory_text, told},
-    worker::{Contents, cached, contents},
+    worker::{Contents, cached, contents, head_folder},
 };
 
 /// Entries of a folder that are offered.
@@ -346,6 +346,7 @@ fn completions(typed: &str, path: &Path) -> Vec<Completion> {
         let path = folder.join(&name);
         let what = match is_file {
             true => PathKind::of(&path).what(),
+            false if head_folder::is_head_folder(&path) => "Folder of heads",
             false if path.join("config.json").exists() => "Model folder",
             false => "Folder",
         };

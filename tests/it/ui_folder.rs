@@ -5,7 +5,7 @@ use std::fs;
 use attnscope::{
     analysis::head_folder::name,
     cli::open::OpenOptions,
-    ids::HeadId,
+    ids::{HeadId, StackKind},
     session::{Command, SelectionCommand, ViewKind},
 };
 use eframe::egui::accesskit::Role;
@@ -34,6 +34,7 @@ fn a_folder_opens_with_its_numbers_by_their_names() {
     assert!(window.shows("Numbers of the heads of a folder"));
     assert!(window.shows("3 heads of a model over some texts, 1 without a file, with the numbers of the folder"));
     assert!(window.shows("1 plot of the folder’s own not shown"), "a message");
+    assert!(window.shows("Which numbers does the folder") && window.shows("Numbers of the folder"));
     // Across is what the folder begins with; cells have its first number.
     let boxes: Vec<String> =
         window.harness.query_all_by_role(Role::ComboBox).filter_map(|node| node.accesskit_node().value()).collect();
@@ -41,7 +42,8 @@ fn a_folder_opens_with_its_numbers_by_their_names() {
         boxes.contains(&"induction_score".to_owned()) && boxes.contains(&"previous_token_score".to_owned()),
         "{boxes:?}"
     );
-    window.click("Details: folder of heads");
+    window.harness.get_by_label_contains("Details: ").click();
+    window.settle();
     assert!(window.shows("bfloat16") && window.shows("some texts"), "how it was made");
 }
 
@@ -71,8 +73,7 @@ fn what_needs_whole_rows_or_the_model_says_so() {
     let folder = folder();
     let window = opened(&folder);
     let document = window.app().session().document();
-    let reason =
-        |view: ViewKind| document.view_unavailable(view, document.folder().map(|_| Default::default()).unwrap());
+    let reason = |view: ViewKind| document.view_unavailable(view, StackKind::SelfAttention);
     assert!(reason(ViewKind::Heatmap).unwrap().contains("strongest weights"));
     assert!(reason(ViewKind::OF_ANSWERS).unwrap().contains("do not sum to 1"));
     assert!(reason(ViewKind::Why).unwrap().contains("needs a run of the model"));

@@ -9,7 +9,7 @@ use crate::{
     analysis::head_statistics::{MetricColumn, StackTable},
     ids::{HeadId, StackKind},
     json_file::{self, JsonError},
-    text::{counted, told},
+    text::{counted, decimal_text, ordinal_text, told},
 };
 
 /// Layers, heads of a layer, heads in all and metrics that are read.
@@ -38,6 +38,8 @@ pub struct FolderIndex {
     /// Whether queries see themselves and what is before them alone.
     pub causal: bool,
     pub kept: KeptWeights,
+    /// What numbers of the files of heads are called, by their names there.
+    labels: BTreeMap<String, String>,
     /// How it was made, as it says: names and values.
     pub how: Vec<(String, String)>,
     /// How the file of a head is called, with `{layer}` and `{head}` in it.
@@ -236,6 +238,9 @@ impl FolderIndex {
                 index.notes.push(format!("{} of the folder’s own not shown", counted(n, what)));
             }
         }
+        let labels = config.get("statistics_display").and_then(Value::as_object);
+        let label = |(name, of): (&String, &Value)| Some((name.clone(), text(of.get("label"))?));
+        index.labels = labels.map(|labels| labels.iter().take(100).filter_map(label).collect()).unwrap_or_default();
         let dimension = |which: &str| text(config.get("dimensions").and_then(|of| of.get(which)));
         index.dimensions = ["primary", "secondary"].map(|which| dimension(which).map(current_name));
         Ok(index)
@@ -304,6 +309,19 @@ impl FolderIndex {
                 break;
             }
         }
+    }
+
+    /// A number of the head at a place with its rank, such as `0.41, 3rd of 144`.
+    pub fn ranked_text(&self, metric: &FolderMetric, at: usize) -> String {
+        let Some(value) = metric.values.get(at).copied().flatten() else { return "not defined".to_owned() };
+        let all = || metric.values.iter().flatten();
+        let rank = all().filter(|other| **other > value).count() + 1;
+        format!("{}, {} of {}", decimal_text(value), ordinal_text(rank), all().count())
+    }
+
+    /// What a number of a file is called, as the folder says.
+    pub fn label<'a>(&'a self, name: &'a str) -> &'a str {
+        self.labels.get(name).map_or(name, String::as_str)
     }
 
     /// The name of the file of a head in the folder of heads.

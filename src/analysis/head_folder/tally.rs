@@ -85,7 +85,7 @@ impl FolderTally {
 /// Weight by distance between edges 0, 1, 2, 4, 8 and so on, without the empty ones behind the last; `longest` is the
 /// length of the longest input, where the last one ends.
 pub fn distance_histogram(sums: &OffsetSums, longest: usize) -> Histogram {
-    let bins = sums.bins();
+    let bins = sums.bins().map(rounded);
     let n = bins.iter().rposition(|mass| *mass > 0.0).map_or(0, |last| last + 1);
     let edge = |at: usize| if at == 0 { 0.0 } else { (1u64 << (at - 1)) as f64 };
     let mut edges: Vec<f64> = if n == 0 { Vec::new() } else { (0..=n).map(edge).collect() };
@@ -94,7 +94,7 @@ pub fn distance_histogram(sums: &OffsetSums, longest: usize) -> Histogram {
     {
         *last = last.max(longest as f64);
     }
-    Histogram { bin_edges: edges, bin_values: bins[..n].iter().map(|mass| rounded(*mass)).collect() }
+    Histogram { bin_edges: edges, bin_values: bins[..n].to_vec() }
 }
 
 /// A token as its vocabulary decodes it: with spaces and ends of lines in place of their signs.

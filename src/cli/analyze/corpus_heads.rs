@@ -80,7 +80,7 @@ struct FolderOptions {
     intervals: Option<u16>,
     /// With --headvis: inputs of each interval [default: 20]
     #[arg(long, requires = "headvis", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100))]
-    samples: Option<u16>,
+    per_interval: Option<u16>,
     /// With --headvis: stack whose heads are written, where a model has several [default: the first]
     #[arg(long, requires = "headvis", value_name = "STACK")]
     stack: Option<StackKind>,
@@ -92,7 +92,7 @@ impl FolderOptions {
         let usual = FolderScale::default();
         FolderScale {
             n_intervals: self.intervals.map_or(usual.n_intervals, usize::from),
-            n_samples: self.samples.map_or(usual.n_samples, usize::from),
+            n_samples: self.per_interval.map_or(usual.n_samples, usize::from),
             ..usual
         }
     }

@@ -10,6 +10,7 @@ use super::{
     sides::{PanelPlace, Room, Side, panel_over_ui, side_panel_ui},
 };
 use crate::{
+    figure::FigureExtent,
     ids::PaneId,
     session::Command,
     ui::{
@@ -82,12 +83,15 @@ impl App {
                 if cx.pane.view.facts().lays_out_points {
                     cloud_choice_ui(ui, &view_cx);
                 }
-                views.entry(cx.pane.id).or_default().options_ui(
-                    cx.pane.view,
-                    ui,
-                    &view_cx,
-                    cx.session.settings.options_unfolded,
-                );
+                // Of the heads of a folder the numbers are chosen above the view, by their names there.
+                if cx.document.folder().is_none() || cx.pane.view.spec().extent == FigureExtent::Head {
+                    views.entry(cx.pane.id).or_default().options_ui(
+                        cx.pane.view,
+                        ui,
+                        &view_cx,
+                        cx.session.settings.options_unfolded,
+                    );
+                }
                 veiled_ui(ui, &cx, |ui| kinds_ui(ui, &cx));
                 ui.add_space(2.0 * GRID);
             });

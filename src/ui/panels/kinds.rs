@@ -5,6 +5,7 @@ use eframe::egui::{CollapsingHeader, RichText, Ui};
 use crate::{
     analysis::{
         detect::{Definition, Detector, HeadKinds, KindRanking},
+        head_folder::HeadFolder,
         reading::store::stack_cost,
     },
     figure::DetailsPart,
@@ -15,7 +16,7 @@ use crate::{
         ViewCtx,
         theme::{GRID, text_size},
         views::{copy_menu_ui, subject},
-        widgets::BarRow,
+        widgets::{BarRow, field_ui},
     },
 };
 
@@ -24,8 +25,23 @@ pub(super) const UNASKED: usize = 1 << 25;
 /// Heads that a tooltip names.
 const N_NAMED: usize = 5;
 
+/// The numbers that a folder has of the selected head, with their ranks.
+fn folder_numbers_ui(ui: &mut Ui, cx: &ViewCtx<'_>, folder: &HeadFolder) {
+    let Ok(at) = folder.index.heads.binary_search(&cx.pane.selection.head) else { return };
+    ui.label(RichText::new("Numbers of the folder").size(text_size::SMALL).color(cx.theme.text_weak).strong());
+    for metric in &folder.index.metrics {
+        let number = field_ui(ui, cx.theme, &metric.name, folder.index.ranked_text(metric, at));
+        if !metric.description.is_empty() {
+            number.on_hover_text(&metric.description);
+        }
+    }
+}
+
 /// Draws the best head of each kind; a click goes there.
 pub fn kinds_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    if let Some(folder) = cx.document.folder() {
+        return folder_numbers_ui(ui, cx, folder);
+    }
     let has_head = cx.pane.view.facts().details.contains(&DetailsPart::Head);
     let Some(subject) = subject(cx).filter(|_| has_head) else { return };
     let stack = cx.pane.selection.stack();

@@ -32,7 +32,8 @@ pub fn focus_search(ctx: &Context) {
 
 /// Draws the search, where the view shows joint spaces.
 pub fn search_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    if !cx.pane.view.facts().searches_points || cx.pane.cloud(cx.document).is_none() {
+    let has_points = cx.pane.cloud(cx.document).is_some() && cx.document.folder().is_none();
+    if !cx.pane.view.facts().searches_points || !has_points {
         return;
     }
     section_ui(ui, cx.theme, "Search");

@@ -188,6 +188,9 @@ fn running_ui(ui: &mut Ui, cx: &PanelCtx<'_>, running: &Running) {
 
 fn idle_text(session: &Session, facts: StatusFacts) -> String {
     let Some(capture) = session.document().latest_capture() else { return "Ready".to_owned() };
+    if let Some(folder) = session.document().folder() {
+        return format!("{} of the folder {}", counted(folder.index.heads.len(), "head"), folder.name());
+    }
     let n_tokens = capture.query_tokens(session.pane().selection.stack()).len();
     let of = if session.pane().shows_corpus(session.document()) { "This input: " } else { "" };
     let mut parts = vec![format!("{of}{}", counted(n_tokens, "token"))];

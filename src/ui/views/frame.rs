@@ -30,6 +30,13 @@ const MARK_PT: f32 = 6.0 * GRID;
 
 /// The question of what a pane shows; `None` before there is anything.
 pub fn question(cx: &ViewCtx<'_>) -> Option<String> {
+    if let Some(folder) = cx.document.folder() {
+        let (name, head) = (folder.name(), cx.pane.selection.head);
+        return Some(match cx.pane.view.spec().extent {
+            FigureExtent::Stack => format!("Which numbers does the folder {name} have of each head?"),
+            FigureExtent::Head | FigureExtent::Layer => format!("Where is {head} active, by the folder {name}?"),
+        });
+    }
     topic(cx).map(|topic| (cx.pane.view.spec().question)(&topic))
 }
 

@@ -209,7 +209,7 @@ impl<'a> FolderPass<'a> {
             interval: Some(chosen.interval as u64),
             tokens,
             rows: SparseRows::of(&pattern, self.order.scale.kept),
-            max_activation: activation.filter(|of| !of.is_nan()).map(|of| (f64::from(of) * 1e4).round() / 1e4),
+            max_activation: activation.filter(|of| !of.is_nan()).map(|of| four_decimals(f64::from(of))),
         })
     }
 
@@ -233,7 +233,8 @@ impl<'a> FolderPass<'a> {
         let n = of_inputs.len();
         let mut statistics = vec![("n_samples".to_owned(), n as f64)];
         if n > 0 {
-            statistics.push(("mean_max_activation".to_owned(), of_inputs.iter().sum::<f64>() / n as f64));
+            statistics
+                .push(("mean_max_activation".to_owned(), four_decimals(of_inputs.iter().sum::<f64>() / n as f64)));
         }
         let bin_edges = (0..=N_BARS).map(|edge| edge as f64 / N_BARS as f64).collect();
         let activations = Some(Histogram { bin_edges, bin_values: bars });
@@ -269,6 +270,11 @@ impl<'a> FolderPass<'a> {
         write(&folder.join(name::SCATTER), &serde_json::to_vec(&how.scatter())?)?;
         fs::remove_file(folder.join(name::UNFINISHED)).map_err(|error| not_made(folder, &error))
     }
+}
+
+/// As all numbers of these files.
+fn four_decimals(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
 }
 
 fn not_made(folder: &Path, error: &io::Error) -> FolderError {

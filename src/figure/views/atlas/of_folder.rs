@@ -19,7 +19,7 @@ use crate::{
     },
     ids::HeadId,
     raster::ColorMap,
-    text::{counted, decimal_text, ordinal_text, tick_text},
+    text::{counted, decimal_text, tick_text, whole_text},
 };
 
 /// Side of the square of a head.
@@ -136,13 +136,11 @@ impl FolderScene {
 
     /// A head's number with its rank, such as `0.41, 3rd of 144`.
     pub fn number_text(&self, number: usize, at: usize) -> String {
-        let Some(value) = self.value(number, at) else { return "not defined".to_owned() };
-        if number < 2 {
-            return decimal_text(value);
+        let metric = number.checked_sub(2).and_then(|nth| self.folder.index.metrics.get(nth));
+        match metric {
+            Some(metric) => self.folder.index.ranked_text(metric, at),
+            None => self.value(number, at).map_or_else(String::new, whole_text),
         }
-        let all = || (0..self.folder.index.heads.len()).filter_map(|at| self.value(number, at));
-        let rank = all().filter(|other| *other > value).count() + 1;
-        format!("{}, {} of {}", decimal_text(value), ordinal_text(rank), all().count())
     }
 
     /// Numbers of the table, each once.
@@ -241,23 +239,32 @@ impl FolderScene {
             cell(pen, &format!("{name}{arrow}"), if orders { text } else { weak }, *place, names.center().y);
         }
         pen.line(names.left_bottom(), names.right_bottom(), 0.75, pen.palette.rule);
-        for (nth, at) in self.rows().into_iter().take(layout.n_rows()).enumerate() {
+        let rows: Vec<usize> = self.rows().into_iter().take(layout.n_rows()).collect();
+        for (nth, at) in rows.iter().enumerate() {
             let row = layout.row(nth + 1);
-            let id = self.folder.index.heads[at];
+            let id = self.folder.index.heads[*at];
             if id == self.head {
                 pen.rect(row, pen.palette.raised);
             }
-            let y = row.center().y;
-            // A head without a file is there and cannot be opened.
-            let ink = if self.folder.absent.contains(&id) { weak } else { text };
-            cell(pen, &id.to_string(), ink, of_head, y);
-            for (number, place) in &places {
-                let whole = self.number_text(*number, at);
-                let short = self.value(*number, at).map_or_else(|| "–".to_owned(), decimal_text);
-                let words = if pen.type_.width(&whole, SMALL) <= place.span() - GRID { whole } else { short };
-                cell(pen, &words, ink, *place, y);
+            cell(pen, &id.to_string(), self.ink(*at, pen), of_head, row.center().y);
+        }
+        for (number, place) in &places {
+            let room = place.span() - GRID;
+            let with_ranks: Vec<String> = rows.iter().map(|at| self.number_text(*number, *at)).collect();
+            // A column has ranks in all of its rows, or in none.
+            let fits = with_ranks.iter().all(|words| pen.type_.width(words, SMALL) <= room);
+            for (nth, (at, whole)) in rows.iter().zip(with_ranks).enumerate() {
+                let short = || self.value(*number, *at).map_or_else(|| "–".to_owned(), decimal_text);
+                let words = if fits { whole } else { short() };
+                cell(pen, &words, self.ink(*at, pen), *place, layout.row(nth + 1).center().y);
             }
         }
+    }
+
+    /// A head without a file is there and cannot be opened.
+    fn ink(&self, at: usize, pen: &Pen<'_>) -> Rgba {
+        let is_absent = self.folder.absent.contains(&self.folder.index.heads[at]);
+        if is_absent { pen.palette.text_weak } else { pen.palette.text }
     }
 
     /// The heads as points, in two series: those with a file, and those without.

@@ -30,7 +30,7 @@ mod options;
 mod spec;
 
 pub use layout::shown;
-pub use of_folder::{Extremes, StoredLayout, StoredScene, mean_missing};
+pub use of_folder::{Extremes, StoredLayout, StoredScene, mean_missing, plain_text};
 pub use options::HeadPageOptions;
 pub use spec::SPEC;
 

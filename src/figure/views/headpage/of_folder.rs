@@ -18,7 +18,7 @@ use crate::{
     },
     ids::HeadId,
     style::mixed,
-    text::{counted, decimal_text, tick_text, weight_text},
+    text::{counted, decimal_text, weight_text, whole_text},
 };
 
 /// The texts get so much of the width.
@@ -192,12 +192,9 @@ impl StoredScene {
         let from = self.from_text();
         let from = pen.type_.fit(&from, SMALL, layout.line.width() - width - 2.0 * GRID).into_owned();
         pen.text(&from, SMALL, weak, at + vec2(width + 2.0 * GRID, 0.0), Align::Left);
-        let said: Vec<String> = self
-            .file
-            .statistics
-            .iter()
-            .map(|(name, value)| format!("{} {}", shown(name), decimal_text(*value)))
-            .collect();
+        let index = &self.folder.index;
+        let number = |(name, value): &(String, f64)| format!("{}: {}", shown(index.label(name)), plain_text(*value));
+        let said: Vec<String> = self.file.statistics.iter().map(number).collect();
         let mut words = said.join(" · ");
         if !self.file.refused.is_empty() {
             words = format!("{} refused · {words}", counted(self.file.refused.len(), "sequence"));
@@ -351,6 +348,11 @@ pub fn mean_missing(of: &StoredSequence) -> f64 {
     (0..n).map(|query| of.rows.missing(query)).sum::<f64>() / n.max(1) as f64
 }
 
+/// A number of a folder, which may be a count.
+pub fn plain_text(value: f64) -> String {
+    if value.fract() == 0.0 { whole_text(value) } else { decimal_text(value) }
+}
+
 fn draw_histogram(title: &str, of: Option<&Histogram>, rect: Rect, pen: &mut Pen<'_>) {
     draw_title(title, rect, pen);
     let Some(of) = of.filter(|of| !of.bin_values.is_empty()) else {
@@ -361,8 +363,8 @@ fn draw_histogram(title: &str, of: Option<&Histogram>, rect: Rect, pen: &mut Pen
     let most = of.bin_values.iter().copied().fold(1e-9, f64::max);
     let shares: Vec<f64> = of.bin_values.iter().map(|value| value / most).collect();
     draw_bars(rect, &shares, pen.palette.bar, pen);
-    let ends = [0, of.bin_edges.len() - 1].map(|at| tick_text(of.bin_edges[at] as f32));
-    draw_ends(rect, [&ends[0], &format!("highest bar {}", decimal_text(most)), &ends[1]], pen);
+    let ends = [0, of.bin_edges.len() - 1].map(|at| plain_text(of.bin_edges[at]));
+    draw_ends(rect, [&ends[0], &format!("highest bar {}", plain_text(most)), &ends[1]], pen);
 }
 
 fn draw_table(title: &str, rows: &[TokenWeight], rect: Rect, pen: &mut Pen<'_>) {

@@ -72,7 +72,7 @@ fn choices_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &FolderScene) {
                     }
                 }
             });
-            shown.response.on_hover_text(scene.description(chosen));
+            shown.response.accessible_name(label).on_hover_text(scene.description(chosen));
         };
         choice("Across", across, |axes, number| axes.across = Some(number));
         choice("Up", up, |axes, number| axes.up = Some(number));

@@ -15,7 +15,7 @@ use crate::{
     },
     figure::{
         measure::text_size::SMALL,
-        views::headpage::{Extremes, StoredLayout, StoredScene, shown},
+        views::headpage::{Extremes, StoredLayout, StoredScene, layout::HeadLayout, plain_text, shown},
     },
     text::weight_text,
     ui::{ViewCtx, memo::Same},
@@ -85,6 +85,25 @@ impl FolderPage {
         self.painter.paint(ui.painter(), cx.theme, key, area, &|pen| scene.draw(&moved, pen));
         if let Some(token) = self.hovered {
             token_ui(ui, cx, scene, token);
+        } else if let Some(at) = response.hover_pos() {
+            bars_ui(ui, scene, &moved, at);
+        }
+    }
+}
+
+/// The edges and the number of the bar under the pointer.
+fn bars_ui(ui: &Ui, scene: &StoredScene, layout: &StoredLayout, at: Pos2) {
+    let charts = [
+        ("activation", &scene.file.activations, layout.activations),
+        ("distance", &scene.file.distances, layout.distances),
+    ];
+    for (name, of, chart) in charts {
+        let Some(of) = of else { continue };
+        let n = of.bin_values.len();
+        if let Some(nth) = (0..n).find(|nth| HeadLayout::bar(chart, *nth, n).contains(at)) {
+            let [from, to] = [nth, nth + 1].map(|edge| plain_text(of.bin_edges[edge]));
+            let words = format!("{name} from {from} to {to}: {}", plain_text(of.bin_values[nth]));
+            tooltip::at_pointer(ui, |ui| drop(ui.label(words)));
         }
     }
 }
