@@ -8,6 +8,7 @@ mod block_f64;
 mod cost_estimate;
 mod debate;
 mod head_outputs;
+mod head_writes;
 mod identifiability;
 mod method;
 mod methods;
@@ -33,6 +34,7 @@ use crate::{
 pub use aim::{Aim, Target};
 pub use cost_estimate::{Estimate, TimeLimit};
 pub use debate::{debate, debate_readings};
+pub use head_writes::{HeadWrites, TokenWritten, head_writes};
 pub use identifiability::identifiability;
 pub use method::{LabFocus, Method, MethodPreset, MethodRefusal};
 pub use methods::*;

@@ -8,7 +8,10 @@ use std::sync::Arc;
 pub use crate::options::{FieldValue, FieldValues, OptionField, Visit, choose, joined, real, split_texts, whole};
 
 use super::LabFocus;
-use crate::{capture::Capture, ids::StackKind};
+use crate::{
+    capture::Capture,
+    ids::{HeadId, StackKind},
+};
 
 /// What options depend on beside the method.
 #[derive(Clone, Copy, Debug)]
@@ -95,4 +98,25 @@ pub(super) fn read_stack(visit: &mut Visit<'_>, meaning: &'static str, slot: &mu
         Ok(())
     };
     visit(OptionField::new("stack", "Stack", meaning, FieldValue::Read(&mut read, "STACK")));
+}
+
+/// A head that has to be named, by flags of the command line.
+pub(super) fn read_head(visit: &mut Visit<'_>, head: &mut HeadId) {
+    let mut stack = None;
+    read_stack(visit, "Attention stack, where there are several", &mut stack);
+    head.stack = stack.unwrap_or(head.stack);
+    for (name, meaning, slot) in
+        [("layer", "The layer", &mut head.layer), ("head", "The head of the layer", &mut head.head)]
+    {
+        read_number(visit, name, meaning, slot);
+    }
+}
+
+/// A number that has to be given, by a flag of the command line.
+pub(super) fn read_number(visit: &mut Visit<'_>, name: &'static str, meaning: &'static str, slot: &mut usize) {
+    let mut read = |text: &str| {
+        *slot = text.parse().map_err(|_| format!("{name} is a whole number: {text} was given"))?;
+        Ok(())
+    };
+    visit(OptionField::new(name, name, meaning, FieldValue::Read(&mut read, "N")).required());
 }

@@ -201,20 +201,32 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What a head brings to a position from each token; `None` where that is not all it adds.
-    fn by_token(&self, head: HeadId, map: &Matrix, position: usize, whole: &[f64]) -> Option<Vec<(String, Vec<f64>)>> {
+    /// What a head brings to a position from each token that it reads from, with the positions of these; `None` where
+    /// that is not all it adds.
+    fn brought(&self, head: HeadId, map: &Matrix, position: usize, whole: &[f64]) -> Option<(Vec<usize>, Dense)> {
         let (pattern, values) = (self.capture.stored_pattern(head)?, self.capture.v(head)?);
         let weights = pattern.row(position)?;
         let read: Vec<usize> = (0..weights.len()).filter(|key| weights[*key] != 0.0).collect();
         let of =
             |row: usize, col: usize| f64::from(weights[read[row]]) * values.get(read[row], col).map_or(0.0, f64::from);
         let brought = Dense::from_fn(read.len(), values.n_cols(), of).product(&Dense::from(map)).ok()?;
+        add_up(brought.rows(), &narrow(whole)).then_some((read, brought))
+    }
+
+    /// The same of a head whose part of the stream is known, after [`Self::parts`] of its position.
+    pub fn brought_by(&self, head: HeadId, position: usize, whole: &[f64]) -> Option<(Vec<usize>, Dense)> {
+        let (map, _) = self.maps.get(&(head.stack, head.layer))?;
+        self.brought(head, &map.head(head.head)?, position, whole)
+    }
+
+    /// The same by the names of the tokens.
+    fn by_token(&self, head: HeadId, map: &Matrix, position: usize, whole: &[f64]) -> Option<Vec<(String, Vec<f64>)>> {
+        let (read, brought) = self.brought(head, map, position, whole)?;
         let tokens = self.capture.key_tokens(head.stack);
         let texts: Vec<String> =
             (0..tokens.len()).map(|key| words::bare(&words::token_text(tokens, key)).to_owned()).collect();
         let name = |key: &usize| format!("{} from {}", head_name(head), words::named(&texts, *key, *key));
-        let is_all = add_up(brought.rows(), &narrow(whole));
-        is_all.then(|| read.iter().map(name).zip(brought.rows().map(<[f64]>::to_vec)).collect())
+        Some(read.iter().map(name).zip(brought.rows().map(<[f64]>::to_vec)).collect())
     }
 
     /// Refuses parts that are not all there is.

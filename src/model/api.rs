@@ -10,6 +10,7 @@ mod twins;
 mod variants;
 mod weights;
 mod wiring;
+mod written;
 
 use std::{
     borrow::Cow,
@@ -24,6 +25,7 @@ pub use twins::{Guide, Schedule, TwinOutput, TwinPlan, Twins};
 pub use variants::{Start, Variant};
 pub use weights::{FinalNorm, Projection};
 pub use wiring::{BlockShape, BranchNorms, HeadMaps, StreamStart};
+pub use written::ValueMaps;
 
 use candle_core::Tensor;
 use serde_json::Value;

@@ -12,13 +12,14 @@ use crate::{lab::demo, render::attnscope};
 const MODEL: [&str; 4] = ["--model", "demo:translate", "--text", "the cat sleeps"];
 
 /// Options that have another form where they are typed: a choice of the window that names heads, and lists.
-const OTHERWISE: [(&str, &str); 6] = [
+const OTHERWISE: [(&str, &str); 7] = [
     ("attention", "heads"),
     ("integrated", "steps"),
     ("rank-one", "paraphrases"),
     ("rank-one", "neighbours"),
     ("embeddings", "words"),
     ("embeddings", "pairs"),
+    ("writes", "words"),
 ];
 
 /// What [`words`] say otherwise: it has to be said, or takes long.
@@ -32,6 +33,8 @@ fn words(column: &str) -> Vec<String> {
         "masked" => &["loo", "--by", "mask"],
         "deleted" => &["loo", "--by", "delete"],
         "edges" => &["edges", "--stack", "encoder", "--layer", "0", "--head", "0", "--query", "1", "--key", "0"],
+        "writes" => &["writes", "--stack", "encoder", "--layer", "0", "--head", "0"],
+        "head-effect" => &["head-effect", "--stack", "encoder", "--layer", "0", "--head", "0"],
         "embeddings" => &["embeddings", "--token", "1"],
         "masks" => &["masks", "--steps", "2"],
         "trace" => &["trace", "--subject", "1..2"],

@@ -127,6 +127,7 @@ mod lab_torch;
 mod lab_view;
 /// Rankings of words, names of outcomes, effects of changes, heads by kind.
 mod lab_words;
+mod lab_writes;
 /// Laws that hold for every capture: sums, masks, hiding, edge selection, statistics.
 mod laws;
 /// Layouts of points: PCA, t-SNE and UMAP, live and the same on any number of threads.

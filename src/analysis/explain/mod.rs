@@ -6,11 +6,12 @@
 //! ```text
 //! what does it depend on?   rollout  flow  relevance  gradients  masks       rank and divergence compare them
 //! can I believe it?         erasure  permutation  adversary  normalizers
-//! what does it move?        norms  effective  edges  directions  head_profile  head_map  detection  syntax  patches  importance
+//! what does it move?        norms  effective  edges  directions  copying  head_profile  head_map  detection  syntax  patches
+//!                           importance
 //! where is the fact?        trace  attribution  memories  rank_one
 //! does it align?            alignment
 //! what do its words mean?   embeddings
-//! underneath                dense  svd  gates  adam
+//! underneath                dense  svd  eigenvalues  gates  adam
 //! ```
 //!
 //! Rows are queries and columns are keys throughout. Inputs and large results are `f32`; sums and products
@@ -21,12 +22,14 @@ pub mod adversary;
 pub mod alignment;
 pub mod attribution;
 pub mod compare;
+pub mod copying;
 pub mod dense;
 pub mod detection;
 pub mod directions;
 pub mod divergence;
 pub mod edges;
 pub mod effective;
+pub mod eigenvalues;
 pub mod embeddings;
 pub mod erasure;
 mod error;

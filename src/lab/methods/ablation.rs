@@ -104,6 +104,22 @@ fn ablation(lab: &LabRun<'_>, with: Ablation, target: Target) -> Result<Report, 
         .flat_map(|(stack, layer, n)| (0..n).map(move |head| HeadId { stack, layer, head }))
         .collect();
     let heads: Vec<HeadId> = all.iter().copied().filter(|head| !lab.is_off(*head)).collect();
+    let shown = |found: &[[f64; 3]]| (lab.partial)(&told(lab, &aim, (&all, &heads), found));
+    let found = measured(lab, with, &aim, &heads, &shown)?;
+    Ok(told(lab, &aim, (&all, &heads), &found))
+}
+
+/// What changes without each of some heads: of the distribution, of the logit, and whether the answer does.
+///
+/// # Errors
+/// When a run fails, or somebody says stop.
+pub fn measured(
+    lab: &LabRun<'_>,
+    with: Ablation,
+    aim: &Aim,
+    heads: &[HeadId],
+    shown: &dyn Fn(&[[f64; 3]]),
+) -> Result<Vec<[f64; 3]>, LabError> {
     let recorded = if lab.model.goes_on() { Some(lab.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?) } else { None };
     let start = |head: HeadId| {
         let stream = recorded.as_ref()?.layer(head)?.resid_pre().cloned()?;
@@ -130,9 +146,9 @@ fn ablation(lab: &LabRun<'_>, with: Ablation, target: Target) -> Result<Report, 
             let moved = before.as_ref().zip(p.as_ref()).map_or(f64::NAN, |(before, p)| tvd(before, p));
             found.push([moved, logit_before - aim.value(logits), f64::from(u8::from(flips))]);
         })?;
-        (lab.partial)(&told(lab, &aim, (&all, &heads), &found));
+        shown(&found);
     }
-    Ok(told(lab, &aim, (&all, &heads), &found))
+    Ok(found)
 }
 
 /// What was `found` of the first of `heads`, among `all`.

@@ -74,11 +74,28 @@ impl Method for DirectLogits {
     }
 
     fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        direct(lab, target)
+        direct(lab, target, None).map(|(report, _)| report)
     }
 }
 
-fn direct(lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+/// What one head adds to the logit that is explained.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeadShare {
+    /// All of it.
+    pub whole: f64,
+    /// From each token that it reads from, `[key]`; they sum to all of it.
+    pub by_token: Vec<f64>,
+}
+
+/// A logit by where it comes from, and what of it `asked` brings from each token.
+///
+/// # Errors
+/// When a logit of the model is no sum of parts, or the part of that head is none of them.
+pub fn direct(
+    lab: &LabRun<'_>,
+    target: Target,
+    asked: Option<HeadId>,
+) -> Result<(Report, Option<HeadShare>), LabError> {
     let aim = target.aim(lab)?;
     let own = aim.side.stack();
     let sum_of_parts = |what: &str| LabError::unsuited(format!("a logit of this model is not a sum of parts: {what}"));
@@ -97,7 +114,8 @@ fn direct(lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         direction.iter_mut().zip(other).for_each(|(value, other)| *value -= other);
         bias -= other_bias;
     }
-    let mut walk = Walk::new(lab, LastHeads::Whole)?;
+    let mut walk = Walk::new(lab, if asked.is_some() { LastHeads::ByToken } else { LastHeads::Whole })?;
+    walk.heads = LastHeads::Whole;
     let mut report = Report::new(&SPEC);
     report.parameters = aim.parameters(lab);
     let components = walk.parts(own, position, StreamPoint::Leaving)?;
@@ -109,19 +127,38 @@ fn direct(lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         return Err(sum_of_parts("its head reads several positions side by side"));
     }
     let width = last.len();
-    let matrix = Dense::from_fn(components.names.len(), width, |row, col| components.vectors[row][col]);
-    let found = if let Some(norm) = lab.model.final_norm(own)? {
-        let norm = FinalNorm {
-            weight: &norm.weight,
-            bias: norm.bias.as_deref(),
-            epsilon: f64::from(norm.eps),
-            centred: norm.centred,
-        };
-        direct_logits(&matrix, norm, &direction, f64::from(bias))?
-    } else {
+    let norm = lab.model.final_norm(own)?;
+    let parts_of = |rows: &[&[f64]]| -> Result<LogitParts, LabError> {
+        let matrix = Dense::from_fn(rows.len(), width, |row, col| rows[row][col]);
+        if let Some(norm) = &norm {
+            let norm = FinalNorm {
+                weight: &norm.weight,
+                bias: norm.bias.as_deref(),
+                epsilon: f64::from(norm.eps),
+                centred: norm.centred,
+            };
+            return Ok(direct_logits(&matrix, norm, &direction, f64::from(bias))?);
+        }
         let along = |row: &[f64]| row.iter().zip(&direction).map(|(a, b)| a * f64::from(*b)).sum::<f64>();
         let parts: Vec<f64> = matrix.rows().map(along).collect();
-        LogitParts { sum: parts.iter().sum::<f64>() + f64::from(bias), parts, constant: f64::from(bias) }
+        Ok(LogitParts { sum: parts.iter().sum::<f64>() + f64::from(bias), parts, constant: f64::from(bias) })
+    };
+    let rows: Vec<&[f64]> = components.vectors.iter().map(Vec::as_slice).collect();
+    let found = parts_of(&rows)?;
+    let share = match asked {
+        None => None,
+        Some(head) => {
+            let missing = || sum_of_parts(&format!("{} is no part of the stream that it reads", head_name(head)));
+            let at = components.names.iter().position(|name| *name == head_name(head)).ok_or_else(missing)?;
+            let (read, brought) = walk.brought_by(head, position, rows[at]).ok_or_else(missing)?;
+            // The same stream, with the head's part in its place by token.
+            let others = rows.iter().enumerate().filter(|(nth, _)| *nth != at).map(|(_, row)| *row);
+            let split: Vec<&[f64]> = brought.rows().chain(others).collect();
+            let parts = parts_of(&split)?.parts;
+            let mut by_token = vec![0.0; walk.capture().key_tokens(head.stack).len()];
+            read.iter().zip(&parts).for_each(|(key, part)| by_token[*key] = *part);
+            Some(HeadShare { whole: found.parts[at], by_token })
+        }
     };
     let logit = aim.value(&lab.logits(aim.row)?);
     let heads = |kind: StackKind| -> Option<Value> {
@@ -142,5 +179,6 @@ fn direct(lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
     ]);
     report.values = vec![(Cow::Borrowed("components"), table)];
     report.values.extend(by_stack("heads", heads));
-    Ok(report.with_value("constant", found.constant).with_value("sum", found.sum).with_value("logit", logit))
+    let report = report.with_value("constant", found.constant).with_value("sum", found.sum).with_value("logit", logit);
+    Ok((report, share))
 }

@@ -17,7 +17,7 @@ use crate::{
     lab::{
         LabError, LabRun, Method, MethodPreset, MethodRefusal, Target,
         method::Parameters,
-        options::{FieldValue, OptionField, Scope, Visit, choose, read_stack, whole},
+        options::{FieldValue, OptionField, Scope, Visit, choose, read_head, read_number, whole},
         stream::{LastHeads, NO_STREAM, StreamPoint, Walk, frozen},
     },
     model::{FinalNorm, Projection},
@@ -139,21 +139,9 @@ impl Method for EdgeOptions {
     // In the window head, query and key are those that are selected.
     fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
         if scope.command_line {
-            let mut stack = None;
-            read_stack(visit, "Attention stack, where there are several", &mut stack);
-            self.head.stack = stack.unwrap_or(self.head.stack);
-            for (name, meaning, slot) in [
-                ("layer", "The layer", &mut self.head.layer),
-                ("head", "The head of the layer", &mut self.head.head),
-                ("query", "The position of the query", &mut self.query),
-                ("key", "The position of the key", &mut self.key),
-            ] {
-                let mut read = |text: &str| {
-                    *slot = text.parse().map_err(|_| format!("{name} is a whole number: {text} was given"))?;
-                    Ok(())
-                };
-                visit(OptionField::new(name, name, meaning, FieldValue::Read(&mut read, "N")).required());
-            }
+            read_head(visit, &mut self.head);
+            read_number(visit, "query", "The position of the query", &mut self.query);
+            read_number(visit, "key", "The position of the key", &mut self.key);
             let mut read = |text: &str| {
                 let than = Than::from_name(text);
                 self.than =

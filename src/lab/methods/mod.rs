@@ -11,6 +11,7 @@ mod embeddings;
 mod faithfulness;
 mod flow;
 mod gradients;
+mod head_effect;
 mod knockout;
 mod leave_one_out;
 mod lens;
@@ -22,6 +23,7 @@ mod rank_one;
 mod relevance;
 mod rollout;
 mod trace;
+mod writes;
 
 use std::borrow::Cow;
 
@@ -52,6 +54,7 @@ pub use faithfulness::FaithfulnessOptions;
 pub(super) use faithfulness::{absence, importance};
 pub use flow::FlowOptions;
 pub use gradients::{GradientOptions, Of};
+pub use head_effect::HeadEffect;
 pub use knockout::KnockoutOptions;
 pub use leave_one_out::{LeaveOneOutOptions, LeaveOut};
 pub use lens::LensOptions;
@@ -62,6 +65,7 @@ pub use norms::Norms;
 pub use rank_one::{RewriteOptions, edit_of};
 pub use relevance::{RelevanceQuestion, Rule};
 pub use trace::{Restore, SubjectSpan, TraceOptions};
+pub use writes::WritesOptions;
 
 /// The map of a method that gives every token a row.
 const MAP: ValueSpec = ValueSpec::new("matrix", "From every token (across) to every other (down)", "");
@@ -134,11 +138,13 @@ methods! {
     LeaveOneOut: LeaveOneOutOptions,
     Masks: MaskingOptions,
     Ablation: Ablation,
+    HeadEffect: HeadEffect,
     Faithfulness: FaithfulnessOptions,
     Normalizers: NormalizerOptions,
     Norms: Norms,
     Effective: Effective,
     Edges: EdgeOptions,
+    Writes: WritesOptions,
     Lens: LensOptions,
     DirectLogits: DirectLogits,
     Trace: TraceOptions,

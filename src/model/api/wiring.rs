@@ -239,7 +239,7 @@ impl Model {
         Ok(Some(StreamStart { scale: text.scale, added, norm: text.norm.as_ref().map(FinalNorm::of).transpose()? }))
     }
 
-    fn attention(&self, stack: StackKind, layer: usize) -> Option<&MultiHead> {
+    pub(super) fn attention(&self, stack: StackKind, layer: usize) -> Option<&MultiHead> {
         let block = self.block(stack, layer)?;
         match stack {
             StackKind::Cross => block.cross.as_ref().map(|(attention, _)| attention),
@@ -249,7 +249,7 @@ impl Model {
 }
 
 /// Some columns of a map.
-fn columns(map: &Projection, first: usize, n: usize) -> Result<Projection, ModelError> {
+pub(super) fn columns(map: &Projection, first: usize, n: usize) -> Result<Projection, ModelError> {
     let n_rows = map.weight.n_rows();
     let values: Vec<f32> = map.weight.rows().flat_map(|row| row[first..first + n].iter().copied()).collect();
     let bias = map.bias.as_ref().map(|bias| bias[first..first + n].to_vec());
