@@ -110,6 +110,10 @@ impl ViewKind {
     pub const OF_ONE_HEAD: Self = Self::HeadPage;
     /// The view of answers of methods.
     pub const OF_ANSWERS: Self = Self::Lab;
+    /// The view of one head over many inputs.
+    pub const OF_ONE_HEAD: Self = Self::HeadPage;
+    /// The view of how one weight comes about.
+    pub const OF_STEPS: Self = Self::Why;
     /// The view of what length costs.
     pub const OF_TIMES: Self = Self::Cost;
 

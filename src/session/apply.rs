@@ -446,6 +446,12 @@ impl Session {
             }
             CorpusCommand::Close => return self.active_document().close_corpus(),
             CorpusCommand::Show(source) => return self.show_corpus_input(source, Focus::NONE),
+            CorpusCommand::ShowTokens(source, focus, view) => {
+                if let Some(view) = view {
+                    self.change_selection(SelectionCommand::ShowView(view));
+                }
+                return self.show_corpus_input(source, focus);
+            }
             CorpusCommand::Ask(dialog) => self.corpus_dialog = dialog,
             CorpusCommand::List(command) => self.active_document().change_corpus(command),
         }

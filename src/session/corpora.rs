@@ -50,6 +50,8 @@ pub enum CorpusCommand {
     Close,
     /// Make an input the document's own and run it.
     Show(usize),
+    /// The same, with tokens of it that are held, in another view where one is given.
+    ShowTokens(usize, Focus, Option<ViewKind>),
     /// Ask for something first, or no longer.
     Ask(Option<CorpusDialog>),
     /// Change which inputs are listed and laid out.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    self, Align, FontId, RichText, Ui,
+    self, Align, FontId, Layout, RichText, Ui,
     text::{LayoutJob, TextFormat},
 };
 
@@ -25,14 +25,17 @@ use crate::{
     },
     glossary,
     ids::StackKind,
-    session::{Command, Focus, SelectionCommand},
+    session::{Command, Focus, SelectionCommand, ViewKind},
     spec::LayerSpec,
     text::{decimal_text, length_text, ordinal_text, share_text, weight_text, whole_text},
     ui::{
         ViewCtx,
         memo::{Memo, Same},
         theme::{GRID, text_size},
-        views::{copy_menu_ui, grouped, method_specs_ui, query_name, sharing_text, subject, what, why_button_ui},
+        views::{
+            copy_menu_ui, grouped, head_page_button_ui, method_specs_ui, query_name, sharing_text, subject, what,
+            why_button_ui,
+        },
         widgets::{BAR_ROW_PT, BarRow, field_ui, section_title_ui, section_ui},
     },
 };
@@ -329,6 +332,9 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
         };
         let heads = if cx.pane.view.spec().extent == FigureExtent::Layer { heads } else { String::new() };
         ui.label(RichText::new(heads).color(cx.theme.text_weak));
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            head_page_button_ui(ui, cx, ViewKind::OF_ONE_HEAD.label());
+        });
     });
     let Some(stack) = capture.model().stack(head.stack) else { return };
     if let Some(layer) = stack.layers.get(head.layer) {

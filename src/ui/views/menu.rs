@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    Align, Id, Layout, Popup, PopupAnchor, PopupKind, Rect, Response, Sense, SetOpenCommand, Ui,
+    Align, Button, Id, Layout, Popup, PopupAnchor, PopupKind, Rect, Response, Sense, SetOpenCommand, Ui,
     containers::menu::menu_style,
 };
 
@@ -16,7 +16,7 @@ use crate::{
         data::{self, Table, tab_separated},
     },
     ids::HeadId,
-    session::{Command, FigureCommand, Focus, SelectionCommand},
+    session::{Command, FigureCommand, Focus, SelectionCommand, ViewKind},
     ui::{ViewCtx, widgets::scrolled_menu_ui},
 };
 
@@ -77,6 +77,7 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId) {
     if !cx.pane.view.facts().reads_corpus {
         why_button_ui(ui, cx, focus);
     }
+    head_page_button_ui(ui, cx, &format!("{} of {head}", ViewKind::OF_ONE_HEAD.label()));
     if !cx.pane.view.facts().reads_corpus {
         let patterns = patterns(cx, capture, focus);
         for (part, what) in PatternSlice::of_focus(&patterns, focus) {
@@ -99,6 +100,21 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId) {
         if ui.button(name).clicked() {
             cx.send(Command::Figure(command));
         }
+    }
+}
+
+/// A button that opens the page of the selected head; nothing in that view, grey where there is no page.
+pub fn head_page_button_ui(ui: &mut Ui, cx: &ViewCtx<'_>, text: &str) {
+    let page = ViewKind::OF_ONE_HEAD;
+    if cx.pane.view == page {
+        return;
+    }
+    let obstacle = cx.view_unavailable(page);
+    let button = ui.add_enabled(obstacle.is_none(), Button::new(text));
+    let button = button.on_hover_text(page.spec().help).on_disabled_hover_text(obstacle.unwrap_or_default());
+    if button.clicked() {
+        cx.send(Command::Select(SelectionCommand::ShowView(page)));
+        ui.close();
     }
 }
 

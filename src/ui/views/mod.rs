@@ -72,7 +72,7 @@ pub use frame::{SCALE_PT, question, scrolled_ui};
 pub use groups::sharing_text;
 pub use heatmap::is_drawn_on;
 pub use lab::{OutcomeChoice, method_specs_ui, outcome_label};
-pub use menu::{copy_menu_ui, pane_menu_ui};
+pub use menu::{copy_menu_ui, head_page_button_ui, pane_menu_ui};
 pub use selectors::{LAYOUT_PASSES, stack_name, view_choices_ui};
 pub use source::{shared_high, shown_pattern, subject, what};
 pub use states::error_card_ui;

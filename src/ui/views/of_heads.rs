@@ -6,7 +6,7 @@ use eframe::egui::{
     CornerRadius, CursorIcon, Painter, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo, vec2,
 };
 
-use super::pending;
+use super::{menu, pending};
 use crate::{
     analysis::{
         PointCloud,
@@ -59,6 +59,7 @@ pub fn mark(painter: &Painter, cx: &ViewCtx<'_>, places: impl IntoIterator<Item 
 /// A click selects the head under the pointer, a double click opens it in a view.
 pub fn chosen(ui: &Ui, cx: &ViewCtx<'_>, response: &Response, head: HeadId, view: ViewKind) {
     ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
+    menu::point_at_head(response, cx, head);
     let opens = response.double_clicked();
     if opens || response.clicked() {
         cx.send(Command::Select(SelectionCommand::Head(head)));

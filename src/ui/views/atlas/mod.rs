@@ -128,10 +128,8 @@ impl AtlasView {
         let ringed = [under].into_iter().chain(similar.iter().map(|similar| similar.head));
         plotted.ring(ui, cx.theme, ringed.filter_map(point_of));
         readout_ui(ui, cx, scene, (table, under, &similar));
-        let side = under.stack.query_side();
-        let has_picture = cx.pane.cloud(cx.document).is_some_and(|cloud| cloud.has_patches(side));
         let pressed = if in_chart.is_some() { &plotted.response } else { &response };
-        of_heads::chosen(ui, cx, pressed, under, ViewKind::of_input(has_picture));
+        of_heads::chosen(ui, cx, pressed, under, ViewKind::OF_ONE_HEAD);
     }
 }
 
@@ -221,5 +219,5 @@ fn words(scene: &AtlasScene, n_inputs: usize) -> String {
     } else {
         counted(table.n_inputs, "input")
     };
-    format!("{inputs}, {queries} queries; {}; click a head, double-click opens it", scene.named_text())
+    format!("{inputs}, {queries} queries; {}; click a head, double-click opens its page", scene.named_text())
 }
