@@ -174,6 +174,11 @@ impl SurveyKey {
         (self.cloud, self.stack) == (other.cloud, other.stack) && !is_other_file
     }
 
+    /// Whether it is the page of a head.
+    pub fn is_page_of(&self, head: HeadId) -> bool {
+        self.question == CloudQuery::Page(head)
+    }
+
     /// What it is about.
     pub const fn cloud(&self) -> CloudId {
         self.cloud

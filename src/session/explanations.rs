@@ -8,11 +8,14 @@ use std::{
 
 use super::{Document, Effect, Focus, LabOptions, Loadable, Pane, provenance::RunKey};
 use crate::{
-    analysis::{chain::Chain, cloud_query::QuestionKind, explain::report::Report},
+    analysis::{chain::Chain, cloud_query::QuestionKind, explain::report::Report, head_page::HeadPage},
     capture::{AppliedEdit, Capture, Edit},
     figure::views::lab::Answered,
     ids::{CaptureId, HeadId, JobId, ModelId, PaneId, Side},
-    lab::{EdgeOptions, Estimate, FieldValues, LabFocus, MethodCall, MethodPreset, MethodRefusal, Target, TimeLimit},
+    lab::{
+        EdgeOptions, Estimate, FieldValues, HeadEffect, LabFocus, MethodCall, MethodPreset, MethodRefusal, Target,
+        TimeLimit, WritesOptions,
+    },
     model::{Generation, Input, Progress},
     protocol::{Explanation, ExplanationAnswer, Failure, Lane, Request, Update},
     text::sentence,
@@ -101,6 +104,9 @@ pub struct Explanations {
 pub(super) const OVERLAY: &str = "overlay";
 /// Where the steps of a weight ask for the parts of its score.
 pub const PARTS: &str = "parts";
+/// Where the page of a head asks what it writes by its weights, and what it does to the prediction.
+pub const WRITTEN: &str = "written";
+pub const EFFECT: &str = "effect";
 
 impl Explanations {
     fn entry(&self, capture: CaptureId, wanted: (&str, &MethodCall), target: Target) -> Option<&CachedAnswer> {
@@ -296,10 +302,21 @@ impl Pane {
 
     /// What its view asks of the laboratory, by column, where it can be asked.
     pub fn asked(&self, capture: &Capture) -> Vec<(&'static str, MethodCall)> {
+        if self.view.facts().tells_effects {
+            return self.about_head();
+        }
         if !self.view.facts().shows_answers {
             return self.parts(capture).map(|ask| (PARTS, ask)).into_iter().collect();
         }
         self.wanted(capture).into_iter().filter_map(|it| Some((it.column.name, it.ask.ok()?))).collect()
+    }
+
+    /// The questions about the selected head; what it writes is asked of the tokens that it attends to most.
+    fn about_head(&self) -> Vec<(&'static str, MethodCall)> {
+        let head = self.selection.head;
+        let read = self.surveys.page(head).map(HeadPage::read_most);
+        let written = read.map(|ids| (WRITTEN, WritesOptions::of(head, ids).into()));
+        [Some((EFFECT, HeadEffect { head }.into())), written].into_iter().flatten().collect()
     }
 
     /// The question for the parts of the score that its steps lead to.
@@ -414,8 +431,10 @@ impl Pane {
         let subject = self.subject();
         let wanted = self.wanted(shown);
         let has_parts = self.options.parts_in(self.view).is_some();
+        let about_head = self.view.facts().tells_effects;
         let is_shown = |name: &str| {
-            name == OVERLAY || has_parts && name == PARTS || wanted.iter().any(|wanted| wanted.column.name == name)
+            let is_part = has_parts && name == PARTS || about_head && [WRITTEN, EFFECT].contains(&name);
+            name == OVERLAY || is_part || wanted.iter().any(|wanted| wanted.column.name == name)
         };
         let mut effects = self.explanations.make_room(self.id, (capture, column), is_shown);
         let mut answer = Loadable::Empty;

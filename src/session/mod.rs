@@ -90,7 +90,7 @@ pub use document::Document;
 pub use documents::Documents;
 pub use download::{Download, DownloadCommand, DownloadStep, SUGGESTIONS};
 pub use experiment::{Drag, Experiment};
-pub use explanations::{AnswerTo, ColumnRequest, Explanations, PARTS};
+pub use explanations::{AnswerTo, ColumnRequest, EFFECT, Explanations, PARTS, WRITTEN};
 pub use figure_dialog::FigureDialog;
 pub use figures::{FigureCommand, FigureOptions, FigureRange, FileKind};
 pub use first_steps::{FirstStep, FirstSteps};

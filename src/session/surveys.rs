@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use super::{Document, Effect, Loadable, Pane};
 use crate::{
-    analysis::cloud_query::{CloudQuery, CloudResult, QuestionKind, Survey, SurveyKey},
-    ids::{CloudId, JobId, PaneId},
+    analysis::{
+        cloud_query::{CloudQuery, CloudResult, QuestionKind, Survey, SurveyKey},
+        head_page::HeadPage,
+    },
+    ids::{CloudId, HeadId, JobId, PaneId},
     model::Progress,
     protocol::{Lane, Request, SurveyAnswer, Update},
 };
@@ -34,6 +37,14 @@ impl Surveys {
     pub fn find(&self, survey: &Survey) -> Option<&Loadable<Arc<CloudResult>>> {
         let asked = self.asked.iter().find(|asked| asked.kind == survey.question.kind())?;
         (asked.key == survey.key()).then_some(&asked.answer)
+    }
+
+    /// The page of a head, where it is the last that was asked for.
+    pub fn page(&self, head: HeadId) -> Option<&HeadPage> {
+        let asked = self.asked.iter().find(|asked| asked.kind == QuestionKind::Page && asked.key.is_page_of(head))?;
+        // Until it is there, what is there is the page of the head before.
+        let Loadable::Ready(found) = &asked.answer else { return None };
+        if let CloudResult::Page(page) = &**found { Some(page) } else { None }
     }
 
     /// Whether an answer is on its way.

@@ -267,7 +267,9 @@ fn the_command_line_finds_the_induction_head_at_work() {
     let table = attnscope(&asked);
     let printed = String::from_utf8_lossy(&table.stdout).into_owned();
     assert!(table.status.success(), "{}", String::from_utf8_lossy(&table.stderr));
-    assert!(printed.contains("L1H0 over 5 inputs") && printed.contains("Strongest pairs"), "{printed}");
+    for words in ["L1H0 over 5 inputs", "Strongest pairs", "Writes, by its weights alone", "copying score: "] {
+        assert!(printed.contains(words), "{words}: {printed}");
+    }
     let json = attnscope(&[&asked[..], &["--samples", "2", "--out", "-"]].concat());
     let found: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     let intervals = found["result"]["intervals"].as_array().unwrap();
@@ -276,12 +278,26 @@ fn the_command_line_finds_the_induction_head_at_work() {
     let n = top["queries"]["tokens"].as_array().unwrap().len();
     let sum: f64 = top["pattern"][n - 1].as_array().unwrap().iter().map(|weight| weight.as_f64().unwrap()).sum();
     assert!((sum - 1.0).abs() < 1e-5, "{sum}");
+    let written = &found["result"]["writes"];
+    let token = &written["tokens"][0];
+    assert_eq!(token["raised"].as_array().unwrap().len(), 20);
+    assert!(token["rank_of_itself"].as_u64().unwrap() <= written["n_outcomes"].as_u64().unwrap());
+    assert_eq!(token["id"], found["result"]["keys"]["tokens"][0]["id"], "the token that gets most of the weight");
+    assert!(written["copying"].as_f64().unwrap().abs() <= 1.0);
     let csv = folder.path().join("head.csv");
     let written = attnscope(&[&asked[..], &["--out", csv.to_str().unwrap()]].concat());
     assert!(written.status.success());
     let csv = std::fs::read_to_string(csv).unwrap();
-    for part in ["number,induction,", "activation,interval 5,", "pair,", "key token,", "distance,back 2–3,", "weights,"]
-    {
+    for part in [
+        "number,induction,",
+        "activation,interval 5,",
+        "pair,",
+        "key token,",
+        "distance,back 2–3,",
+        "weights,",
+        "raised,",
+        "copying,",
+    ] {
         assert!(csv.lines().any(|line| line.starts_with(part)), "{part}: {csv:.600}");
     }
     let wrong =

@@ -2,11 +2,14 @@
 
 use attnscope::{
     cli::open::OpenOptions,
-    figure::views::headpage::layout::HeadLayout,
+    figure::{
+        pen::Medium,
+        views::{atlas::layout::AtlasLayout, headpage::layout::HeadLayout},
+    },
     ids::HeadId,
-    session::{Command, SelectionCommand, ViewKind},
+    session::{Command, Focus, SelectionCommand, ViewKind},
 };
-use eframe::egui::{Pos2, Rect, pos2, vec2};
+use eframe::egui::{Event, Modifiers, PointerButton, Pos2, Rect, pos2, vec2};
 use egui_kittest::kittest::Queryable as _;
 
 use crate::{
@@ -84,8 +87,54 @@ fn a_click_on_a_text_opens_its_input() {
     window.harness.drop_at(at);
     window.settle();
     let lines = ["the cat sat on the mat", "a dog ran", "rain fell all day"];
-    let shown = lines[page.sequences[0].input];
-    assert_eq!(window.app().session().document().experiment.text, shown);
+    let first = &page.sequences[0];
+    assert_eq!(window.app().session().document().experiment.text, lines[first.input]);
+    // The token is the query, of the key that it attends to most; the page stays.
+    window.until("the run", |window| !window.app().session().document().is_busy());
+    let row = first.pattern.row(0).unwrap();
+    let key = (0..row.len()).max_by(|a, b| row[*a].total_cmp(&row[*b])).unwrap();
+    assert_eq!(window.app().session().pane().selection.pinned, Focus::cell(0, key));
+    assert_eq!(window.app().session().pane().view, ViewKind::HeadPage);
+    // What it does there, and what it writes whatever the input.
+    window.until("the effect", |window| window.shows("Directly ") && window.shows("Off: logit"));
+    window.until("what it writes", |window| window.shows("raises "));
+    // The steps of its strongest pair of all.
+    window.click("Why its strongest pair");
+    window.until("the run", |window| !window.app().session().document().is_busy());
+    let strongest = &page.pairs[0];
+    let pane = window.app().session().pane();
+    assert_eq!((pane.view, pane.selection.head), (ViewKind::Why, head));
+    assert_eq!(pane.selection.pinned, Focus::cell(strongest.query.position, strongest.key.position));
+    assert_eq!(window.app().session().document().experiment.text, lines[strongest.input]);
+    window.app().request(Command::Back);
+    window.settle();
+    assert_eq!(window.app().session().pane().view, ViewKind::HeadPage);
+}
+
+#[test]
+fn the_page_is_opened_from_the_details_and_by_a_double_click_in_the_atlas() {
+    let options = OpenOptions { model: Some("demo:gpt".to_owned()), ..OpenOptions::default() };
+    let mut window = Window::with_size(options, [1280.0, 900.0]);
+    window.show(ViewKind::Grid);
+    window.click(ViewKind::HeadPage.label());
+    assert_eq!(window.app().session().pane().view, ViewKind::HeadPage);
+    window.show(ViewKind::Atlas);
+    window.until("the table", |window| window.shows("double-click opens its page"));
+    let area = window.harness.get_by_label("Numbers of all heads").rect();
+    let stack = window.app().session().document().latest_capture().unwrap().model().stacks[0].clone();
+    let layout = AtlasLayout::of_scene(area, (stack.layers.len(), stack.max_heads()), Medium::Screen);
+    let at = layout.heads().cell(1, 2).center();
+    window.harness.hover_at(at);
+    window.settle();
+    // The clock of the harness runs fast.
+    window.harness.ctx.options_mut(|options| options.input_options.max_double_click_delay = 5.0);
+    for pressed in [true, false, true, false] {
+        let (button, modifiers) = (PointerButton::Primary, Modifiers::NONE);
+        window.harness.event(Event::PointerButton { pos: at, button, pressed, modifiers });
+    }
+    window.settle();
+    let pane = window.app().session().pane();
+    assert_eq!((pane.view, pane.selection.head), (ViewKind::HeadPage, HeadId::single(1, 2)));
 }
 
 #[test]
@@ -102,7 +151,16 @@ fn figures_in_three_formats_have_the_texts_of_the_interval() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     let picture = std::fs::read_to_string(&svg).unwrap();
-    for words in ["Inputs of interval 3 of 3", "Strongest pairs", "× chance", "nats from chance"] {
+    for words in [
+        "Inputs of interval 3 of 3",
+        "Strongest pairs",
+        "× chance",
+        "nats from chance",
+        "Writes, by its weights alone",
+        "copying score ",
+        "Effect on “",
+        "with its mean ",
+    ] {
         assert!(picture.contains(words), "{words}");
     }
     let table = std::fs::read_to_string(&data).unwrap();
@@ -110,6 +168,9 @@ fn figures_in_three_formats_have_the_texts_of_the_interval() {
     assert!(std::fs::metadata(&pdf).unwrap().len() > 1000 && std::fs::metadata(&png).unwrap().len() > 1000);
     let weaker = attnscope(&[&asked[..], &["--interval", "1", "--out", &svg]].concat());
     assert!(weaker.status.success() && std::fs::read_to_string(&svg).unwrap().contains("interval 1 of 3"));
+    let foil = attnscope(&[&asked[..], &["--class", " the", "--against", " a", "--out", &svg]].concat());
+    assert!(foil.status.success(), "{}", String::from_utf8_lossy(&foil.stderr));
+    assert!(std::fs::read_to_string(&svg).unwrap().contains("Effect on “the” against “a”"));
     let wrong = attnscope(&[&asked[..], &["--interval", "0", "--out", &svg]].concat());
     assert!(!wrong.status.success());
 }

@@ -49,6 +49,9 @@ pub const METHOD: MethodSpec = MethodSpec {
 /// Bars of the histograms of activations and of weights, from 0 to 1.
 pub const N_BARS: usize = 20;
 
+/// Key tokens for which is told what the head writes.
+const N_READ: usize = 8;
+
 /// How much of a head is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageSize {
@@ -213,6 +216,12 @@ impl HeadPage {
             bars[bar_of(self.activations[input])] += 1;
         }
         bars
+    }
+
+    /// The tokens of the vocabulary that the head attends to most, special ones left out.
+    pub fn read_most(&self) -> Vec<u32> {
+        let keys = self.keys.iter().flat_map(|table| &table.tokens).filter(|token| !token.special);
+        keys.filter_map(|token| token.id).take(N_READ).collect()
     }
 
     /// The kept sequences of an interval.

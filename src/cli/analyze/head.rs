@@ -20,13 +20,18 @@ use crate::{
     cli::{CliError, engine, inputs::InputOptions, open_identified, show_progress},
     export,
     ids::{HeadId, StackKind},
+    lab::{HeadWrites, TokenWritten, head_writes},
+    model::Model,
     protocol::LeftOut,
-    text::{counted, decimal_text, grouped, told, weight_text},
+    text::{change_text, counted, decimal_text, grouped, ordinal_text, told, weight_text},
     worker::corpus::{StatisticsOrder, head_page},
 };
 
 /// Rows of each part of the table.
 const N_ROWS: usize = 8;
+/// Tokens that the head raises and lowers, of each that it reads; the summary has fewer.
+const N_WRITTEN: usize = 20;
+const N_WRITTEN_TOLD: usize = 5;
 
 /// Which head, over which inputs, and how much is kept.
 #[derive(Debug, Args)]
@@ -66,6 +71,9 @@ pub struct HeadOptions {
 struct Told<'a> {
     page: &'a HeadPage,
     table: &'a StackTable,
+    model: &'a Model,
+    /// By its weights alone.
+    writes: &'a HeadWrites,
 }
 
 pub fn run(options: &HeadOptions) -> Result<(), CliError> {
@@ -96,7 +104,9 @@ pub fn run(options: &HeadOptions) -> Result<(), CliError> {
     let Some(table) = table.filter(|_| found.page.n_inputs > 0) else {
         return Err(CliError::Failed("none of the inputs can be run; the warnings say why".to_owned()));
     };
-    let told = Told { page: &found.page, table };
+    let writes = head_writes(&model, head, &found.page.read_most(), N_WRITTEN, &show_progress)
+        .map_err(|error| CliError::Failed(error.to_string()))?;
+    let told = Told { page: &found.page, table, model: &model, writes: &writes };
     match &options.out {
         Some(out) if out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) => write_csv(&told, out),
         Some(out) => {
@@ -123,7 +133,7 @@ fn or_reason<T>(of: &Result<T, Undefined>, json: impl Fn(&T) -> Value) -> Value 
 }
 
 fn result(told: &Told<'_>) -> Value {
-    let Told { page, table } = told;
+    let Told { page, table, .. } = told;
     let numbers = Metric::ALL.into_iter().filter_map(|metric| {
         let RankedStatistic { statistic, rank, n_ranked } = table.cell(metric, page.head)?;
         let number = json!({
@@ -176,6 +186,31 @@ fn result(told: &Told<'_>) -> Value {
         "queries": or_reason(&page.queries, tokens),
         "distances": or_reason(&page.distances, distances),
         "weights": page.weights,
+        "writes": writes_json(told),
+    })
+}
+
+/// What the head writes by its weights alone.
+fn writes_json(Told { model, writes, .. }: &Told<'_>) -> Value {
+    let outcome = |(id, logit): &(u32, f32)| json!({ "id": id, "token": model.outcome_label(*id), "value": logit });
+    let outcomes = |of: &[(u32, f32)]| of.iter().map(outcome).collect::<Vec<_>>();
+    let token = |of: &TokenWritten| {
+        json!({
+            "id": of.id, "token": of.label, "rank_of_itself": of.own_rank,
+            "raised": outcomes(&of.raised), "lowered": outcomes(&of.lowered),
+        })
+    };
+    let score = |of: &Result<f64, String>| match of {
+        Ok(score) => json!(score),
+        Err(why) => json!({ "undefined": why }),
+    };
+    let tokens = match &writes.tokens {
+        Ok(tokens) => tokens.iter().map(token).collect(),
+        Err(why) => json!({ "undefined": why }),
+    };
+    json!({
+        "by": "weights alone, without the context", "tokens": tokens, "n_outcomes": writes.n_outcomes,
+        "copying": score(&writes.copying), "copying_of_stream": score(&writes.copying_of_stream),
     })
 }
 
@@ -224,12 +259,29 @@ fn write_csv(told: &Told<'_>, out: &Path) -> Result<(), CliError> {
         let from = bar as f64 / page.weights.len() as f64;
         writeln!(text, "weights,from {from},,,,,,{n}").ok();
     }
+    let writes = told.writes;
+    for token in writes.tokens.iter().flatten() {
+        for (part, of) in [("raised", &token.raised), ("lowered", &token.lowered)] {
+            for (id, logit) in of {
+                let name = quoted(&format!("{} → {}", token.label, told.model.outcome_label(*id)));
+                writeln!(text, "{part},{name},,,,{logit},,").ok();
+            }
+        }
+        if let Some(rank) = token.own_rank {
+            writeln!(text, "rank of itself,{},,,,{rank},,{}", quoted(&token.label), writes.n_outcomes).ok();
+        }
+    }
+    for (name, score) in [("copying", &writes.copying), ("copying of stream", &writes.copying_of_stream)] {
+        if let Ok(score) = score {
+            writeln!(text, "{name},,,,,{score},,").ok();
+        }
+    }
     export::atomic_write(out, |out| out.write_all(text.as_bytes())).map_err(|error| CliError::Failed(error.to_string()))
 }
 
 /// The most telling of all parts.
 fn summary(told: &Told<'_>) -> String {
-    let Told { page, table } = told;
+    let Told { page, table, .. } = told;
     let (inputs, queries) = (counted(page.n_inputs, "input"), grouped(page.n_queries as usize));
     let kinds: Vec<&str> =
         table.kinds_of(page.head, &Thresholds::default()).iter().map(|(kind, _)| kind.kind_title()).collect();
@@ -289,6 +341,40 @@ fn summary(told: &Told<'_>) -> String {
         Err(reason) => {
             writeln!(text, "\nDistances: not defined: {reason}").ok();
         }
+    }
+    text.push_str(&written(told));
+    text
+}
+
+/// What the head writes by its weights alone, in lines.
+fn written(Told { model, writes, .. }: &Told<'_>) -> String {
+    let mut text = "\nWrites, by its weights alone (static: the context has no part in it)\n".to_owned();
+    let words = |of: &[(u32, f32)]| {
+        let words = of.iter().take(N_WRITTEN_TOLD).map(|(id, _)| told_line(&model.outcome_label(*id)));
+        words.collect::<Vec<_>>().join(", ")
+    };
+    match &writes.tokens {
+        Ok(tokens) => {
+            for token in tokens {
+                let own = token.own_rank.map_or_else(String::new, |rank| {
+                    format!("; itself {} of {}", ordinal_text(rank), grouped(writes.n_outcomes))
+                });
+                let name = told_line(&token.label);
+                writeln!(text, "  {name:<18} raises {}; lowers {}{own}", words(&token.raised), words(&token.lowered))
+                    .ok();
+            }
+        }
+        Err(why) => {
+            writeln!(text, "  not defined: {why}").ok();
+        }
+    }
+    for (name, score) in
+        [("copying score", &writes.copying), ("copying score of W_V W_O alone", &writes.copying_of_stream)]
+    {
+        match score {
+            Ok(score) => writeln!(text, "  {name}: {}", change_text(*score)).ok(),
+            Err(why) => writeln!(text, "  {name}: not defined: {why}").ok(),
+        };
     }
     text
 }

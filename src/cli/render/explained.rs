@@ -10,10 +10,14 @@ use crate::{
     analysis::{
         PointCloud,
         chain::Chain,
-        explain::report::{LabQuestion, Report},
+        explain::{
+            self,
+            report::{LabQuestion, Report},
+        },
+        head_page::{PageSize, page_of_cloud},
         reading::Captures,
     },
-    capture::Capture,
+    capture::{Capture, head_name},
     cli::{CliError, show_progress, target::TargetOptions},
     figure::{
         ViewKind,
@@ -21,7 +25,10 @@ use crate::{
         views::lab::Answered,
     },
     ids::HeadId,
-    lab::{self, EdgeOptions, FieldValues, LabFocus, LabRun, MethodCall, MethodPreset, Scope, Target},
+    lab::{
+        self, EdgeOptions, FieldValues, HeadEffect, LabFocus, LabRun, MethodCall, MethodPreset, Scope, Target,
+        WritesOptions,
+    },
     model::{Encoded, Input, Logits, Model, RunPlan},
     text::sentence,
 };
@@ -46,7 +53,8 @@ impl ExplainedFlags {
     /// Says what to leave out.
     pub fn check(&self, view: ViewKind) -> Result<(), CliError> {
         let is_asked = !self.methods.is_empty() || !self.set.is_empty() || self.target.is_given();
-        if is_asked && !view.facts().shows_answers {
+        let has_target = view.facts().tells_effects && self.methods.is_empty() && self.set.is_empty();
+        if is_asked && !view.facts().shows_answers && !has_target {
             let view = view.name();
             let what = "--methods, --set, --position, --class and --against";
             return Err(CliError::Usage(format!(
@@ -165,6 +173,42 @@ pub fn parts(
         let answer = lab::answer(lab, &MethodCall::Edges(ask), Target::default());
         let answer = answer.map_err(|error| CliError::Failed(error.to_string()))?;
         answers.push(Answered { column: "parts", title: "", report: Some(Arc::new(answer.report)) });
+    }
+    Ok(answers)
+}
+
+/// What each head writes by its weights, for the tokens that it attends to most, and what it does to the prediction.
+///
+/// # Errors
+/// When there is no such head or outcome, or a run fails.
+pub fn about_heads(
+    model: &Model,
+    encoded: &Encoded,
+    (options, spec): (&RenderOptions, &FigureSpec),
+    (capture, cloud): (&Capture, &PointCloud),
+) -> Result<Vec<Answered>, CliError> {
+    if !spec.view.facts().tells_effects {
+        return Ok(Vec::new());
+    }
+    let subject = FigureInput { captures: Captures::one(capture), cloud, answers: &[], timing: None };
+    let (edits, quiet) = (options.edits.edits(), |_: &Report| {});
+    let target = options.explained.target.target(model)?;
+    let mut answers = Vec::new();
+    for head in ResolvedSpec::new(spec, subject)?.ids()? {
+        let page = page_of_cloud(cloud, head, PageSize::default(), &mut |_, _| true);
+        let read = page.and_then(Result::ok).map(|page| page.read_most()).unwrap_or_default();
+        for ask in [MethodCall::Writes(WritesOptions::of(head, read)), HeadEffect { head }.into()] {
+            let lab = LabRun::new(model, encoded, &edits, &show_progress, &quiet);
+            let report = match lab::answer(lab, &ask, target) {
+                Ok(answer) => answer.report,
+                Err(error) if error.is_cancelled() => return Err(CliError::Failed(error.to_string())),
+                // Said in its place.
+                Err(error) => Report::new(ask.spec())
+                    .with_parameter("head", head_name(head))
+                    .with_value("direct", explain::report::Value::Missing(error.to_string())),
+            };
+            answers.push(Answered { column: ask.spec().name, title: "", report: Some(Arc::new(report)) });
+        }
     }
     Ok(answers)
 }

@@ -132,10 +132,10 @@ fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source,
     plan.generate = options.generation();
     let encoded = model.encode(&input)?;
     let source = Source::one(options.groups.apply(model.forward(&encoded, &plan, &show_progress)?)?);
-    let source = Source {
-        answers: explained::parts(&model, &encoded, (options, spec), (&source.capture, &source.cloud))?,
-        ..source
-    };
+    let subject = (&*source.capture, &source.cloud);
+    let mut answers = explained::parts(&model, &encoded, (options, spec), subject)?;
+    answers.extend(explained::about_heads(&model, &encoded, (options, spec), subject)?);
+    let source = Source { answers, ..source };
     if !spec.view.facts().reads_unchanged || positions::permutation(&source.capture).is_none() {
         return Ok(source);
     }
@@ -171,11 +171,9 @@ fn run_corpus(
         pattern_budget_bytes: 0,
         ..RunPlan::default()
     };
-    let capture = model.forward(
-        &model.encode(&corpus::input_of(&first.content, Preparation::default()))?,
-        &plan,
-        &show_progress,
-    )?;
+    let encoded = model.encode(&corpus::input_of(&first.content, Preparation::default()))?;
+    let capture = model.forward(&encoded, &plan, &show_progress)?;
     let cloud = PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
-    Ok(Source { capture: Arc::new(capture), cloud, other: None, answers: Vec::new(), timing: None })
+    let answers = explained::about_heads(model, &encoded, (options, spec), (&capture, &cloud))?;
+    Ok(Source { capture: Arc::new(capture), cloud, other: None, answers, timing: None })
 }

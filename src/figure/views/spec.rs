@@ -193,6 +193,8 @@ pub struct Facts {
     pub reads_unchanged: bool,
     /// A score can be taken apart beside its steps.
     pub takes_scores_apart: bool,
+    /// What one head writes, and what it does to the prediction, stands beside it.
+    pub tells_effects: bool,
     /// What the model says of each token is drawn.
     pub reads_predictions: bool,
     /// A folder with one file for each head, as HeadVis has it, can stand in place of inputs.
@@ -260,6 +262,7 @@ impl Facts {
         has_rest_columns: false,
         reads_unchanged: false,
         takes_scores_apart: false,
+        tells_effects: false,
         reads_predictions: false,
         reads_folders: false,
         details: &[],

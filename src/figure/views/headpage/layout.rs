@@ -20,6 +20,10 @@ pub const NUMBERS_PT: f32 = 4.0 * GRID;
 /// Rows of the token tables, and of the strongest pairs.
 pub const N_TOKENS: usize = 8;
 pub const N_PAIRS: usize = 10;
+/// Tokens whose part of the effect of the head is shown; the others are taken together.
+pub const N_SOURCES: usize = 7;
+/// Lines that say what the parts of the effect come to.
+const N_EFFECT_LINES: usize = 6;
 /// Lines of text of one input; the rest is said.
 const MOST_LINES: usize = 6;
 
@@ -38,6 +42,9 @@ pub struct HeadLayout {
     pub weights: Rect,
     /// Tables of queries and of keys, with their titles.
     pub tokens: [Rect; 2],
+    /// What the head writes by its weights, and what it does to the prediction, with their titles.
+    pub written: Rect,
+    pub effect: Rect,
     pub bottom: f32,
 }
 
@@ -99,6 +106,9 @@ impl HeadLayout {
         }
         let pairs_height = TITLE_PT + page.pairs.len().min(N_PAIRS) as f32 * ROW_PT;
         let pairs = Rect::from_min_size(pos2(left.left(), top + 2.0 * GRID), vec2(left.width(), pairs_height));
+        let written_height = TITLE_PT + (N_TOKENS + 2) as f32 * ROW_PT;
+        let written =
+            Rect::from_min_size(pairs.left_bottom() + vec2(0.0, 2.0 * GRID), vec2(left.width(), written_height));
         let mut y = right.top();
         let mut part = |height: f32| {
             let rect = Rect::from_min_size(pos2(right.left(), y), vec2(right.width(), height));
@@ -109,8 +119,9 @@ impl HeadLayout {
         let tables = part(TITLE_PT + (N_TOKENS + 1) as f32 * ROW_PT);
         let (queries, keys) = tables.split_left_right_at_fraction(0.5);
         let tokens = [queries.with_max_x(queries.right() - 2.0 * GRID), keys.with_min_x(keys.left() + 2.0 * GRID)];
-        let bottom = pairs.bottom().max(tables.bottom());
-        Self { line, texts_title, texts, pairs, activations, distances, weights, tokens, bottom }
+        let effect = part(TITLE_PT + (N_SOURCES + N_EFFECT_LINES) as f32 * ROW_PT);
+        let bottom = written.bottom().max(effect.bottom());
+        Self { line, texts_title, texts, pairs, activations, distances, weights, tokens, written, effect, bottom }
     }
 
     /// The same somewhere else.
@@ -119,7 +130,7 @@ impl HeadLayout {
         let mut all = self.clone();
         let rects = [&mut all.line, &mut all.texts_title, &mut all.pairs, &mut all.activations, &mut all.distances];
         let [queries, keys] = &mut all.tokens;
-        for rect in rects.into_iter().chain([&mut all.weights, queries, keys]) {
+        for rect in rects.into_iter().chain([&mut all.weights, queries, keys, &mut all.written, &mut all.effect]) {
             *rect = rect.translate(by);
         }
         for place in &mut all.texts {

@@ -1,7 +1,7 @@
 //! The page of a head: its numbers with ranks, inputs by activation as running text, strongest pairs, tokens, distances
-//! and weights, over all inputs.
+//! and weights, over all inputs; what it writes, and what it does to the prediction of the open input.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use emath::{Rect, pos2, vec2};
 
@@ -27,6 +27,7 @@ use crate::{
 pub mod layout;
 mod of_folder;
 mod options;
+pub mod parts;
 mod spec;
 
 pub use layout::shown;
@@ -35,6 +36,7 @@ pub use options::HeadPageOptions;
 pub use spec::SPEC;
 
 use layout::{HeadLayout, N_PAIRS, N_TOKENS, TITLE_PT, TextPlace, TokenPlace};
+use parts::{EffectPart, WrittenPart, draw_effect, draw_written};
 
 /// Numbers in the line of the head.
 const N_NUMBERS: usize = 4;
@@ -49,6 +51,10 @@ pub struct HeadScene {
     /// [`CloudResult::Statistics`], where it is there already.
     pub statistics: Option<Arc<CloudResult>>,
     pub options: HeadPageOptions,
+    /// What it writes by its weights, or why that is not there.
+    pub written: Result<Arc<WrittenPart>, Cow<'static, str>>,
+    /// What it does to the prediction of the open input, likewise.
+    pub effect: Result<Arc<EffectPart>, Cow<'static, str>>,
     /// The token that is asked about.
     pub hovered: Option<PageToken>,
 }
@@ -129,6 +135,8 @@ impl HeadScene {
         ] {
             draw_tokens(table, title, rect, pen);
         }
+        draw_written(&self.written, layout.written, pen);
+        draw_effect(&self.effect, layout.effect, pen);
     }
 
     /// The numbers with the best ranks.

@@ -1,8 +1,11 @@
 //! The page of a head: what the view is, and its figures of the heads that were chosen.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
-use super::HeadScene;
+use super::{
+    HeadScene,
+    parts::{EffectPart, NO_MODEL, WrittenPart, among},
+};
 use crate::{
     analysis::cloud_query::{CloudQuery, CloudResult},
     figure::{
@@ -21,11 +24,23 @@ pub const SPEC: ViewSpec = ViewSpec {
     label: "Head page",
     name: "head",
     former_names: &[],
-    synonyms: &["top activating sequences", "max activating examples", "strongest pairs", "head dictionary"],
+    synonyms: &[
+        "top activating sequences",
+        "max activating examples",
+        "strongest pairs",
+        "head dictionary",
+        "OV circuit",
+        "copying score",
+    ],
     help: "One head over all inputs: where it is most active, on which pairs and tokens, how far and how strongly",
     group: ViewGroup::Heads,
     pages: None,
-    facts: Facts { details: &[DetailsPart::Head], reads_folders: true, ..Facts::HEADS },
+    facts: Facts {
+        tells_effects: true,
+        details: &[DetailsPart::Selection, DetailsPart::Head],
+        reads_folders: true,
+        ..Facts::HEADS
+    },
     extent: FigureExtent::Head,
     options: &["headpage"],
     fields: |options, _, visit| options.headpage.visit(visit),
@@ -50,6 +65,12 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             found: Arc::clone(&found),
             statistics: Some(Arc::clone(&statistics)),
             options: resolved.spec.options.headpage,
+            written: among(resolved.answers, "writes", id)
+                .map(|report| Arc::new(WrittenPart::of(report)))
+                .ok_or(Cow::Borrowed(NO_MODEL)),
+            effect: among(resolved.answers, "head-effect", id)
+                .map(|report| Arc::new(EffectPart::of(resolved.capture, id, report)))
+                .ok_or(Cow::Borrowed(NO_MODEL)),
             hovered: None,
         };
         let table = Box::new(move || table(&found));

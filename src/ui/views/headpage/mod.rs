@@ -1,25 +1,40 @@
-//! The page of a head: a token under the pointer is a query and a key, a click opens its input, a bar of activations its
-//! interval.
+//! The page of a head: a token under the pointer is a query and a key, a click opens its input with a pair that is held, a
+//! bar of activations its interval.
 
 mod of_folder;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
-use eframe::egui::{CursorIcon, Pos2, Rect, Response, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
+use eframe::egui::{Button, CursorIcon, Pos2, Rect, Response, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
 
-use super::{Canvas, controls, display_list::ScenePainter, pending, scale::Footer, text_width, tooltip};
+use super::{
+    Canvas, controls,
+    display_list::ScenePainter,
+    menu::hold,
+    pending,
+    scale::Footer,
+    selectors::{self, HeadsIn},
+    text_width, tooltip,
+};
 use crate::{
     analysis::{
         PointCloud,
         cloud_query::{CloudQuery, CloudResult},
-        head_page::{HeadPage, N_BARS},
+        explain::report::Report,
+        head_page::{HeadPage, N_BARS, PageSequence, Passage, StrongPair},
     },
+    capture::Capture,
     figure::{
         Scene as _,
         measure::text_size::SMALL,
-        views::headpage::{HeadPageOptions, HeadScene, PageToken, distance_bins, layout::HeadLayout},
+        views::headpage::{
+            HeadPageOptions, HeadScene, PageToken, distance_bins,
+            layout::{HeadLayout, N_PAIRS},
+            parts::{EffectPart, WrittenPart},
+        },
     },
-    session::{Command, CorpusCommand, Loadable},
+    ids::{CaptureId, HeadId},
+    session::{Command, CorpusCommand, EFFECT, Focus, Loadable, PaneCommand, SelectionCommand, ViewKind, WRITTEN},
     text::{counted, weight_text},
     ui::{
         ViewCtx,
@@ -31,7 +46,10 @@ use crate::{
 const LEAST_PT: f32 = 640.0;
 
 /// Everything that the scene depends on.
-type SceneKey = (Same<CloudResult>, Option<Same<CloudResult>>, HeadPageOptions, Option<PageToken>);
+type SceneKey = (Same<CloudResult>, Option<Same<CloudResult>>, HeadPageOptions, [Told; 2], Option<PageToken>);
+
+/// What the laboratory says, or why it does not.
+type Told = Result<Same<Report>, Cow<'static, str>>;
 
 /// Everything that the layout depends on: the result, the interval that is shown, and the size.
 type LayoutKey = (Same<CloudResult>, usize, [u32; 2]);
@@ -43,11 +61,17 @@ pub struct HeadView {
     painter: ScenePainter<SceneKey>,
     hovered: Option<PageToken>,
     of_folder: of_folder::FolderPage,
+    written: Memo<Told, Result<Arc<WrittenPart>, Cow<'static, str>>>,
+    effect: Memo<(CaptureId, HeadId, Told), Result<Arc<EffectPart>, Cow<'static, str>>>,
 }
 
 impl Canvas for HeadView {
     fn rest(&mut self) {
         *self = Self::default();
+    }
+
+    fn choosers_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        selectors::choosers_ui(ui, cx, HeadsIn::Row, Some(&mut |ui| links_ui(ui, cx)));
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
@@ -57,14 +81,24 @@ impl Canvas for HeadView {
         let head = cx.pane.selection.head;
         let found = pending::asked(ui, cx, CloudQuery::Page(head), "Looking at the head in every input")?;
         let statistics = pending::ask(cx, CloudQuery::Statistics).and_then(Loadable::latest).cloned();
-        let scene = HeadScene { found, statistics, options: cx.pane.options.headpage, hovered: self.hovered };
-        ScrollArea::both().auto_shrink(false).id_salt("page").show(ui, |ui| self.page_ui(ui, cx, &scene));
+        let capture = cx.document.latest_capture()?;
+        let [written, effect] = told(cx, capture);
+        let told = [written.clone(), effect.clone()];
+        let written = self
+            .written
+            .get_or_update(written.clone(), || written.map(|Same(report)| Arc::new(WrittenPart::of(&report))));
+        let effect = self.effect.get_or_update((capture.id(), head, effect.clone()), || {
+            effect.map(|Same(report)| Arc::new(EffectPart::of(capture, head, &report)))
+        });
+        let options = cx.pane.options.headpage;
+        let scene = HeadScene { found, statistics, options, written, effect, hovered: self.hovered };
+        ScrollArea::both().auto_shrink(false).id_salt("page").show(ui, |ui| self.page_ui(ui, cx, &scene, told));
         Some(Footer { words: scene.captions().short, scales: Vec::new() })
     }
 }
 
 impl HeadView {
-    fn page_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &HeadScene) {
+    fn page_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &HeadScene, told: [Told; 2]) {
         let Some(page) = scene.page() else { return };
         let width = ui.available_width().max(LEAST_PT);
         let screen = [width, ui.pixels_per_point()].map(f32::to_bits);
@@ -80,15 +114,156 @@ impl HeadView {
         self.hovered = hovered;
         let scene = &HeadScene { hovered, ..scene.clone() };
         let statistics = scene.statistics.clone().map(Same);
-        let key = (Same(Arc::clone(&scene.found)), statistics, scene.options, hovered);
+        let key = (Same(Arc::clone(&scene.found)), statistics, scene.options, told, hovered);
         let moved = layout.moved(area.min.to_vec2());
         self.painter.paint(ui.painter(), cx.theme, key, area, &|pen| scene.draw_page(&moved, pen));
+        let said = |told: Result<String, &Cow<'static, str>>| told.unwrap_or_else(|why| why.to_string());
+        for (name, rect, words) in [
+            ("written", moved.written, said(scene.written.as_ref().map(|of| of.spoken()))),
+            ("effect", moved.effect, said(scene.effect.as_ref().map(|of| of.spoken()))),
+        ] {
+            let part = ui.interact(rect, response.id.with(name), Sense::hover());
+            part.widget_info(|| WidgetInfo::labeled(Role::Image, true, words.replace('\n', "; ")));
+            part.on_hover_text(words);
+        }
         if let Some(token) = hovered {
             token_ui(ui, cx, (scene, page), token, &response);
+        } else if let Some(opens) = opened_at(page, &moved, &response) {
+            tooltip::at_pointer(ui, |ui| {
+                ui.strong(opens.text);
+                opens_text_ui(ui, cx);
+            });
+            clicked(ui, cx, &response, (opens.input, opens.focus));
         } else {
             bars_ui(ui, cx, page, &moved, &response);
         }
     }
+}
+
+/// What the laboratory says of the head: what it writes, and what it does to the prediction. What is not there is asked for.
+fn told(cx: &ViewCtx<'_>, capture: &Capture) -> [Told; 2] {
+    let asked = cx.pane.asked(capture);
+    let target = cx.pane.options.target;
+    [WRITTEN, EFFECT].map(|column| {
+        let waits = Err(Cow::Borrowed("It is being worked out …"));
+        let Some((_, ask)) = asked.iter().find(|(known, _)| *known == column) else { return waits };
+        let answer = cx.pane.explanations.find(capture.id(), column, ask, target);
+        if answer.is_none() {
+            cx.send(Command::InPane(PaneCommand::Explain(column, ask.clone(), target)));
+        }
+        match answer.and_then(Loadable::latest) {
+            Some(report) => Ok(Same(Arc::clone(report))),
+            None => match answer.and_then(Loadable::failure) {
+                Some(failure) => Err(Cow::Owned(format!("Not there: {}", failure.summary))),
+                None => waits,
+            },
+        }
+    })
+}
+
+/// What leads from the page elsewhere.
+fn links_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let found = pending::ask(cx, CloudQuery::Page(cx.pane.selection.head)).and_then(Loadable::latest);
+    let pair = found.and_then(|found| match &**found {
+        CloudResult::Page(page) => page.pairs.first(),
+        _ => None,
+    });
+    let steps = ViewKind::OF_STEPS;
+    let obstacle = match pair {
+        None => Some("The head has no pair that counts"),
+        Some(_) => cx.view_unavailable(steps),
+    };
+    let why = ui.add_enabled(obstacle.is_none(), Button::new("Why its strongest pair"));
+    let why = why.on_hover_text("Opens the input of the strongest pair, and shows how its weight comes about");
+    if let Some(pair) = pair.filter(|_| why.on_disabled_hover_text(obstacle.unwrap_or_default()).clicked()) {
+        open(cx, (pair.input, focus_of(pair)), Some(steps));
+    }
+    let points = ViewKind::OF_CORPUS;
+    let obstacle = cx.view_unavailable(points);
+    let map = ui.add_enabled(obstacle.is_none(), Button::new(points.label())).on_hover_text(points.spec().help);
+    if map.on_disabled_hover_text(obstacle.unwrap_or_default()).clicked() {
+        cx.send(Command::Select(SelectionCommand::ShowView(points)));
+    }
+}
+
+const fn focus_of(pair: &StrongPair) -> Focus {
+    Focus::cell(pair.query.position, pair.key.position)
+}
+
+/// Makes an input the document's own and holds a pair of it, in another view where one is given.
+fn open(cx: &ViewCtx<'_>, (input, focus): (usize, Focus), view: Option<ViewKind>) {
+    match cx.pane.cloud(cx.document) {
+        Some(PointCloud::Inputs(inputs)) => {
+            if let Some(input) = inputs.input(input) {
+                cx.send(Command::Corpus(CorpusCommand::ShowTokens(input.source, focus, view)));
+            }
+        }
+        Some(PointCloud::Input(_) | PointCloud::Positions(_)) | None => {
+            hold(cx, focus);
+            if let Some(view) = view {
+                cx.send(Command::Select(SelectionCommand::ShowView(view)));
+            }
+        }
+    }
+}
+
+/// A click opens an input with its pair, a double click in the view that inputs are read in.
+fn clicked(ui: &Ui, cx: &ViewCtx<'_>, response: &Response, what: (usize, Focus)) {
+    ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
+    if response.double_clicked() {
+        open(cx, what, Some(reading(cx)));
+    } else if response.clicked() {
+        open(cx, what, None);
+    }
+}
+
+/// The view that inputs are read in.
+fn reading(cx: &ViewCtx<'_>) -> ViewKind {
+    let side = cx.pane.selection.stack().query_side();
+    ViewKind::of_input(cx.pane.cloud(cx.document).is_some_and(|cloud| cloud.has_patches(side)))
+}
+
+/// Says below a readout where clicks lead.
+fn opens_text_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let text = format!("A click opens the input with this pair, a double click in {}", reading(cx).label());
+    controls::caption_ui(ui, cx.theme, text);
+}
+
+/// A pair that the pointer is on.
+struct PairLink {
+    text: String,
+    input: usize,
+    focus: Focus,
+}
+
+/// The heading of an input stands for its strongest pair, a row of the strongest pairs for that pair.
+fn opened_at(page: &HeadPage, layout: &HeadLayout, response: &Response) -> Option<PairLink> {
+    let at = response.hover_pos()?;
+    if let Some(place) = layout.texts.iter().find(|place| place.heading.contains(at)) {
+        let of = page.sequences.get(place.sequence)?;
+        let pair = of.strongest?;
+        let text = format!("{} ← {}: {}", of_queries(of, pair.query), of_keys(of, pair.key), weight_text(pair.weight));
+        return Some(PairLink { text, input: of.input, focus: Focus::cell(pair.query, pair.key) });
+    }
+    let row = (0..page.pairs.len().min(N_PAIRS)).find(|row| HeadLayout::row(layout.pairs, *row).contains(at))?;
+    let pair = &page.pairs[row];
+    let (query, key) = (pair.query.token.trim(), pair.key.token.trim());
+    let text = format!("input {}: {query} ← {key}: {}", pair.input, weight_text(pair.weight));
+    Some(PairLink { text, input: pair.input, focus: focus_of(pair) })
+}
+
+/// A token of an input by its position there.
+fn of_queries(of: &PageSequence, position: usize) -> String {
+    named(&of.queries, position.saturating_sub(of.queries.start))
+}
+
+fn of_keys(of: &PageSequence, position: usize) -> String {
+    named(&of.keys, position.saturating_sub(of.keys.start))
+}
+
+/// A token of a passage with its position in the input.
+fn named(passage: &Passage, nth: usize) -> String {
+    format!("{} {}", passage.start + nth, passage.texts.get(nth).map_or("", |text| text.trim()))
 }
 
 fn token_at(layout: &HeadLayout, at: Pos2) -> Option<PageToken> {
@@ -98,45 +273,37 @@ fn token_at(layout: &HeadLayout, at: Pos2) -> Option<PageToken> {
     })
 }
 
-/// The strongest keys and queries of a token; a click opens its input.
+/// The strongest keys and queries of a token; a click opens its input with the strongest pair that the token is the query
+/// of, or the key where it is no query.
 fn token_ui(ui: &Ui, cx: &ViewCtx<'_>, (scene, page): (&HeadScene, &HeadPage), token: PageToken, response: &Response) {
     let Some(of) = page.sequences.get(token.sequence) else { return };
     let is_query = of.is_one || !token.is_key;
     let is_key = of.is_one || token.is_key;
-    let named = |passage: &crate::analysis::head_page::Passage, nth: usize| {
-        format!("{} {}", passage.start + nth, passage.texts.get(nth).map_or("", |text| text.trim()))
-    };
+    let as_query = strongest(of.pattern.row(token.nth).filter(|_| is_query).unwrap_or_default().iter().copied());
+    let as_key = strongest(of.pattern.rows().filter(|_| is_key).map(|row| row.get(token.nth).copied().unwrap_or(0.0)));
     tooltip::at_pointer(ui, |ui| {
         ui.strong(named(if token.is_key { &of.keys } else { &of.queries }, token.nth));
+        let list = |passage: &Passage, top: &[(usize, f32)]| {
+            let words = top.iter().map(|(nth, weight)| format!("{} {}", named(passage, *nth), weight_text(*weight)));
+            words.collect::<Vec<_>>().join(", ")
+        };
         if is_query {
-            let row = of.pattern.row(token.nth).unwrap_or_default().iter().copied();
-            let top = strongest(row);
-            let words = top.iter().map(|(key, weight)| format!("{} {}", named(&of.keys, *key), weight_text(*weight)));
-            ui.colored_label(cx.theme.query, format!("as a query: {}", words.collect::<Vec<_>>().join(", ")));
+            ui.colored_label(cx.theme.query, format!("as a query: {}", list(&of.keys, &as_query)));
         }
         if is_key {
-            let column = of.pattern.rows().map(|row| row.get(token.nth).copied().unwrap_or(0.0));
-            let top = strongest(column);
-            let words =
-                top.iter().map(|(query, weight)| format!("{} {}", named(&of.queries, *query), weight_text(*weight)));
-            ui.colored_label(cx.theme.key, format!("as a key: {}", words.collect::<Vec<_>>().join(", ")));
+            ui.colored_label(cx.theme.key, format!("as a key: {}", list(&of.queries, &as_key)));
         }
-        controls::caption_ui(
-            ui,
-            cx.theme,
-            format!("Full colour at {}; a click opens the input", weight_text(scene.high())),
-        );
+        controls::caption_ui(ui, cx.theme, format!("Full colour at {}", weight_text(scene.high())));
+        opens_text_ui(ui, cx);
     });
-    let source = cx.pane.cloud(cx.document).and_then(|cloud| match cloud {
-        PointCloud::Inputs(view) => view.input(of.input).map(|input| input.source),
-        PointCloud::Input(_) | PointCloud::Positions(_) => None,
-    });
-    if let Some(source) = source {
-        ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
-        if response.clicked() {
-            cx.send(Command::Corpus(CorpusCommand::Show(source)));
-        }
-    }
+    let (queries, keys) = (of.queries.start, of.keys.start);
+    let pair = match (as_query.first(), as_key.first()) {
+        (Some((key, _)), _) => Focus::cell(queries + token.nth, keys + key),
+        (None, Some((query, _))) => Focus::cell(queries + query, keys + token.nth),
+        (None, None) if token.is_key => Focus::key(keys + token.nth),
+        (None, None) => Focus::query(queries + token.nth),
+    };
+    clicked(ui, cx, response, (of.input, pair));
 }
 
 /// At most five weights above 0, the largest first.
