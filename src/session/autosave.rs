@@ -9,9 +9,10 @@ use std::{
 use serde_json::{Map, Value};
 
 use super::{
-    Address, Anew, Bookmark, BookmarkCommand, Cause, Documents, Effect, Lecture, Notices, Panes, Settings,
+    Address, Anew, Bookmark, BookmarkCommand, Cause, Documents, Effect, HeadNote, Lecture, Notices, Panes, Settings,
+    head_notes::set_note,
     jobs::Jobs,
-    saved::{EXTENSION, MAX_NOTES, Saved, SavedAs},
+    saved::{EXTENSION, MAX_HEAD_NOTES, MAX_NOTES, Saved, SavedAs},
 };
 use crate::{
     ids::JobId,
@@ -29,6 +30,8 @@ pub struct Keeping {
     pub bookmarks: Vec<Bookmark>,
     /// What the user wrote down.
     pub notes: String,
+    /// What the user wrote down about heads.
+    pub head_notes: Vec<HeadNote>,
     /// How far the lecture was walked through.
     pub lecture: Lecture,
     /// What windows showed that did not end well, the newest first.
@@ -94,6 +97,8 @@ pub enum SessionCommand {
     Recover(usize),
     Discard(usize),
     SetNotes(String),
+    /// Write something down about a head; nothing takes it away.
+    NoteHead(HeadNote),
     /// Something to do with bookmarks.
     Bookmark(BookmarkCommand),
     /// Put the address of what the active pane shows on the clipboard.
@@ -214,6 +219,10 @@ impl Keeping {
             SessionCommand::Discard(idx) if idx < self.left.len() => {
                 let number = self.left.remove(idx).number;
                 self.ask(Doing::Discarding, SessionRequest::Discard(number), jobs)
+            }
+            SessionCommand::NoteHead(note) => {
+                set_note(&mut self.head_notes, note, MAX_HEAD_NOTES);
+                Vec::new()
             }
             SessionCommand::SetNotes(notes) => {
                 if notes.len() <= MAX_NOTES {

@@ -25,6 +25,7 @@ mod figures;
 mod first_steps;
 pub mod gallery;
 mod grouped_texts;
+mod head_notes;
 mod history;
 mod jobs;
 mod lecture;
@@ -94,6 +95,7 @@ pub use explanations::{AnswerTo, ColumnRequest, EFFECT, Explanations, PARTS, WRI
 pub use figure_dialog::FigureDialog;
 pub use figures::{FigureCommand, FigureOptions, FigureRange, FileKind};
 pub use first_steps::{FirstStep, FirstSteps};
+pub use head_notes::{HeadNote, MAX_HEAD_NOTE, note_of};
 pub use history::{HeadRef, HistoryEntry};
 pub use lecture::{Lecture, LectureCommand};
 pub use loadable::Loadable;

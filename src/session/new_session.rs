@@ -61,7 +61,8 @@ impl Keeping {
                 && experiment.text.is_empty()
                 && experiment.image.is_none()
         };
-        documents.iter().all(is_blank) && self.bookmarks.is_empty() && self.notes.is_empty()
+        let is_noted = !self.notes.is_empty() || !self.head_notes.is_empty();
+        documents.iter().all(is_blank) && self.bookmarks.is_empty() && !is_noted
     }
 
     /// Whether somebody has done something that is in no file of theirs.

@@ -461,6 +461,7 @@ impl Session {
         self.keeping.lost_models.clear();
         (self.keeping.bookmarks, self.keeping.notes, self.keeping.lecture, self.keeping.unknown) =
             (saved.bookmarks, saved.notes, saved.lecture, saved.unknown);
+        self.keeping.head_notes = saved.head_notes;
         for (id, opens) in ids.into_iter().zip(opens) {
             effects.extend(match opens {
                 Some(Opens::Capture(source)) => self.load_in(id, source),

@@ -22,7 +22,7 @@ use crate::{
     analysis::reading::store::PatternStore,
     capture::Capture,
     ids::PaneId,
-    session::{Command, Document, Pane, Session, ViewKind},
+    session::{Command, Document, HeadNote, Pane, Session, ViewKind},
 };
 
 pub mod app;
@@ -59,6 +59,8 @@ pub struct ViewCtx<'a> {
     pub shared_high: Option<f32>,
     /// Whether a pane beside this one has a row of controls for drawing weights, which this one leaves free.
     pub leaves_brush_row: bool,
+    /// What the user noted about heads.
+    pub notes: &'a [HeadNote],
     /// Whether a run of any document is on its way.
     pub is_running: bool,
     pub theme: &'a theme::Theme,
@@ -106,6 +108,7 @@ impl<'a> PanelCtx<'a> {
                 patterns,
                 shared_high: None,
                 leaves_brush_row: false,
+                notes: &session.keeping.head_notes,
                 is_running,
                 theme,
                 commands,

@@ -56,6 +56,9 @@ fn busy() -> Play {
     play.does(Command::SetViewOptions(options));
     play.does(Command::ToggleLink);
     play.does(Command::Session(SessionCommand::SetNotes("What was seen: “nothing”".to_owned())));
+    let head = attnscope::ids::HeadId::single(1, 2);
+    let note = attnscope::session::HeadNote::new("demo:gpt", head, "looks back".to_owned());
+    play.does(Command::Session(SessionCommand::NoteHead(note)));
     play
 }
 
@@ -97,6 +100,8 @@ fn what_was_shown_comes_back() {
     assert_eq!(shown(&again), shown(&play));
     assert_eq!(again.session.pane().view, play.session.pane().view);
     assert_eq!(again.session.keeping.notes, "What was seen: “nothing”");
+    let head = attnscope::ids::HeadId::single(1, 2);
+    assert_eq!(attnscope::session::note_of(&again.session.keeping.head_notes, "demo:gpt", head), "looks back");
     // The changed run still follows: what is changed there is not changed in the plain one beside it.
     let changed = again.session.documents.iter().find(|document| document.plain.is_some()).unwrap();
     assert_eq!(changed.experiment.changes.iter().map(|change| change.on).collect::<Vec<_>>(), [true, false]);

@@ -26,7 +26,7 @@ pub use picture::SavedPicture;
 pub use reference::{ImageRef, ModelRef};
 pub(super) use restore::Opens;
 
-use super::{Bookmark, Documents, Lecture, Panes, lenient};
+use super::{Bookmark, Documents, HeadNote, Lecture, Panes, lenient};
 use crate::{
     json_file::{self, JsonError},
     text::told,
@@ -43,6 +43,8 @@ pub const EXTENSION: &str = "attnscope";
 pub const MAX_BOOKMARKS: usize = 100;
 /// Bytes of notes.
 pub const MAX_NOTES: usize = 1 << 20;
+/// Notes about heads.
+pub const MAX_HEAD_NOTES: usize = 1000;
 /// Changes of one document.
 const MAX_CHANGES: usize = 1000;
 
@@ -58,6 +60,8 @@ pub struct Saved {
     pub bookmarks: Vec<Bookmark>,
     /// What the user wrote down.
     pub notes: String,
+    /// The same about heads.
+    pub head_notes: Vec<HeadNote>,
     /// How far the lecture was walked through.
     pub lecture: Lecture,
     /// Of what is kept for the case of a crash: the file that it was opened from or saved as.
@@ -142,6 +146,7 @@ impl Saved {
         let corpora = list("corpora", Documents::MAX)?;
         let pictures = list("pictures", Documents::MAX)?;
         let bookmarks = list("bookmarks", MAX_BOOKMARKS)?;
+        let head_notes = list("head_notes", MAX_HEAD_NOTES)?;
         let notes = match fields.remove("notes") {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(notes)) if notes.len() <= MAX_NOTES => notes,
@@ -160,6 +165,7 @@ impl Saved {
             pictures: parts("picture", pictures, &|_: &mut SavedPicture| Ok(()))?,
             bookmarks: parts("bookmark", bookmarks, &|bookmark: &mut Bookmark| bookmark.check())?,
             notes,
+            head_notes: parts("head note", head_notes, &|note: &mut HeadNote| note.check())?,
             lecture: lecture.unwrap_or_default(),
             saved_as: saved_as.map_err(|error| SavedError::part("the field “saved_as”", &error.to_string()))?,
             unknown: fields,
@@ -184,6 +190,9 @@ impl Saved {
         }
         json["bookmarks"] = self.bookmarks.iter().map(written).collect();
         json["notes"] = self.notes.clone().into();
+        if !self.head_notes.is_empty() {
+            json["head_notes"] = self.head_notes.iter().map(written).collect();
+        }
         if self.lecture != Lecture::default() {
             json["lecture"] = serde_json::to_value(self.lecture).unwrap_or_default();
         }

@@ -16,7 +16,7 @@ use crate::{
     ids::{HeadId, StackKind},
     lab::Target,
     protocol::{CorpusOptions, CorpusSource},
-    session::{Bookmark, Change, HeadSet, ViewKind, ViewOptions, WritingOptions},
+    session::{Bookmark, Change, HeadNote, HeadSet, ViewKind, ViewOptions, WritingOptions},
     spec::CheckpointMark,
 };
 
@@ -305,6 +305,16 @@ impl SavedPart for SavedCorpus {
 }
 
 impl SavedPart for Bookmark {
+    fn unknown(&mut self) -> &mut Map<String, Value> {
+        &mut self.unknown
+    }
+
+    fn kept(&self) -> &Map<String, Value> {
+        &self.unknown
+    }
+}
+
+impl SavedPart for HeadNote {
     fn unknown(&mut self) -> &mut Map<String, Value> {
         &mut self.unknown
     }

@@ -33,6 +33,7 @@ impl Saved {
             pictures,
             bookmarks: keeping.bookmarks.clone(),
             notes: keeping.notes.clone(),
+            head_notes: keeping.head_notes.clone(),
             lecture: keeping.lecture,
             saved_as: None,
             unknown: keeping.unknown.clone(),

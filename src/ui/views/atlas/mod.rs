@@ -30,7 +30,7 @@ use crate::{
     },
     ids::HeadId,
     raster::ColorMap,
-    session::ViewKind,
+    session::{ViewKind, note_of},
     text::{counted, decimal_text, grouped},
     ui::{
         ViewCtx,
@@ -172,6 +172,11 @@ fn readout_ui(
 ) {
     tooltip::at_pointer(ui, |ui| {
         ui.strong(format!("{head}: {}", kinds_text(table, head, &scene.options.thresholds)));
+        let model = cx.document.latest_capture().map_or("", |capture| &capture.model().name);
+        let note = note_of(cx.notes, model, head);
+        if !note.is_empty() {
+            ui.label(format!("Note: {note}"));
+        }
         let shown = scene.options.columns();
         for metric in &shown {
             let cell = table.cell(*metric, head);
