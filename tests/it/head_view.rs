@@ -1,13 +1,14 @@
 //! The page of a head in the window, and its figure.
 
 use attnscope::{
+    analysis::head_page::TriedInput,
     cli::open::OpenOptions,
     figure::{
         pen::Medium,
         views::{atlas::layout::AtlasLayout, headpage::layout::HeadLayout},
     },
     ids::HeadId,
-    session::{Command, Focus, SelectionCommand, ViewKind},
+    session::{Command, Focus, HeadNote, SelectionCommand, SessionCommand, ViewKind, note_of},
 };
 use eframe::egui::{Event, Modifiers, PointerButton, Pos2, Rect, pos2, vec2};
 use egui_kittest::kittest::Queryable as _;
@@ -31,7 +32,7 @@ fn a_token_is_asked_as_query_and_as_key_and_a_bar_tells_its_number() {
     let page = attnscope::analysis::head_page::page_of_cloud(&cloud, head, size, &mut |_, _| true).unwrap().unwrap();
     // Places of bars and of the first token do not depend on the widths of texts.
     let whole = Rect::from_min_size(Pos2::ZERO, vec2(area.width(), 0.0));
-    let layout = HeadLayout::of(whole, &page, 1, &mut |_| 8.0).moved(area.min.to_vec2());
+    let layout = HeadLayout::of(whole, (&page, None), 1, &mut |_| 8.0).moved(area.min.to_vec2());
     let first = layout.texts[0].tokens[0].rect;
     stage.hover_at(first.left_center() + vec2(3.0, 0.0));
     stage.run();
@@ -81,8 +82,12 @@ fn a_click_on_a_text_opens_its_input() {
     let head = session.pane().selection.head;
     let page = attnscope::analysis::head_page::page_of_cloud(&cloud, head, size, &mut |_, _| true).unwrap().unwrap();
     let whole = Rect::from_min_size(Pos2::ZERO, vec2(area.width(), 0.0));
-    let layout = HeadLayout::of(whole, &page, 3, &mut |_| 8.0).moved(area.min.to_vec2());
-    let at = layout.texts[0].tokens[0].rect.left_center() + vec2(3.0, 0.0);
+    let capture = session.document().latest_capture().unwrap();
+    let tried = TriedInput::of(&page, capture, &capture.stored_pattern(head).unwrap()).unwrap();
+    let layout = HeadLayout::of(whole, (&page, Some(&tried.sequence)), 3, &mut |_| 8.0).moved(area.min.to_vec2());
+    // The open input is above them.
+    assert_eq!((layout.texts[0].sequence, layout.texts[1].sequence), (page.sequences.len(), 0));
+    let at = layout.texts[1].tokens[0].rect.left_center() + vec2(3.0, 0.0);
     window.harness.drag_at(at);
     window.harness.drop_at(at);
     window.settle();
@@ -127,12 +132,13 @@ fn the_page_is_opened_from_the_details_and_by_a_double_click_in_the_atlas() {
     window.harness.hover_at(at);
     window.settle();
     // The clock of the harness runs fast.
-    window.harness.ctx.options_mut(|options| options.input_options.max_double_click_delay = 5.0);
+    window.harness.ctx.options_mut(|options| options.input_options.max_double_click_delay = 60.0);
     for pressed in [true, false, true, false] {
         let (button, modifiers) = (PointerButton::Primary, Modifiers::NONE);
-        window.harness.event(Event::PointerButton { pos: at, button, pressed, modifiers });
+        window.harness.event_modifiers(Event::PointerButton { pos: at, button, pressed, modifiers }, modifiers);
     }
     window.settle();
+    window.harness.run_steps(30);
     let pane = window.app().session().pane();
     assert_eq!((pane.view, pane.selection.head), (ViewKind::HeadPage, HeadId::single(1, 2)));
 }
@@ -170,7 +176,50 @@ fn figures_in_three_formats_have_the_texts_of_the_interval() {
     assert!(weaker.status.success() && std::fs::read_to_string(&svg).unwrap().contains("interval 1 of 3"));
     let foil = attnscope(&[&asked[..], &["--class", " the", "--against", " a", "--out", &svg]].concat());
     assert!(foil.status.success(), "{}", String::from_utf8_lossy(&foil.stderr));
-    assert!(std::fs::read_to_string(&svg).unwrap().contains("Effect on “the” against “a”"));
+    assert!(std::fs::read_to_string(&svg).unwrap().contains("Effect on “␣the” against “␣a”"));
     let wrong = attnscope(&[&asked[..], &["--interval", "0", "--out", &svg]].concat());
     assert!(!wrong.status.success());
+}
+
+#[test]
+fn a_text_is_tried_in_place_and_a_note_is_kept_with_the_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = folder.path().join("texts.txt");
+    std::fs::write(&texts, "the cat sat on the mat\na dog ran\nrain fell all day\n").unwrap();
+    let options = OpenOptions { model: Some("demo:gpt".to_owned()), corpus: Some(texts), ..OpenOptions::default() };
+    let mut window = Window::with_size(options, [1280.0, 900.0]);
+    window.show(ViewKind::HeadPage);
+    window.until("the page", |window| window.shows("Page of L"));
+    window.app().request(Command::SetText("a dog ran and a dog ran".to_owned()));
+    window.app().request(Command::Run);
+    window.settle();
+    window.until("the run", |window| !window.app().session().document().is_busy());
+    let session = window.app().session();
+    let head = session.pane().selection.head;
+    let cloud = session.pane().cloud(session.document()).unwrap();
+    let size = attnscope::analysis::head_page::PageSize::default();
+    let page = attnscope::analysis::head_page::page_of_cloud(&cloud, head, size, &mut |_, _| true).unwrap().unwrap();
+    let capture = session.document().latest_capture().unwrap();
+    let place = TriedInput::of(&page, capture, &capture.stored_pattern(head).unwrap()).unwrap().place.unwrap();
+    let above = page.activations.iter().filter(|known| **known > place.activation).count();
+    assert_eq!((place.rank, place.n_ranked), (above + 1, 3));
+    let reached = page.intervals.of.iter().filter(|interval| place.activation >= interval.range[0]);
+    assert_eq!(place.interval, reached.map(|interval| interval.number).max().unwrap_or(1));
+    // What is noted comes back with the session, and nothing takes it away.
+    let note = |text: &str| {
+        let note = HeadNote::new("demo:gpt", head, text.to_owned());
+        Command::Session(SessionCommand::NoteHead(note))
+    };
+    window.app().request(note("looks back"));
+    window.settle();
+    let kept = &window.app().session().keeping.head_notes;
+    assert_eq!(note_of(kept, "demo:gpt", head), "looks back");
+    assert_eq!(note_of(kept, "demo:bert", head), "");
+    window.app().request(note("x".repeat(5000).as_str()));
+    window.settle();
+    assert_eq!(note_of(&window.app().session().keeping.head_notes, "demo:gpt", head), "looks back", "too long");
+    window.show(ViewKind::Atlas);
+    window.app().request(note(""));
+    window.settle();
+    assert!(window.app().session().keeping.head_notes.is_empty());
 }

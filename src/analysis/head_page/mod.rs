@@ -11,6 +11,7 @@ mod of_cloud;
 mod pairs;
 mod sequence;
 mod tokens;
+mod tried;
 
 use crate::{
     analysis::{
@@ -29,6 +30,7 @@ pub use of_cloud::page_of_cloud;
 pub use pairs::{Snippet, StrongPair};
 pub use sequence::{MOST_TOKENS, PageSequence, Passage, marks_spaces, piece_text};
 pub use tokens::{TokenMass, TokenSums, TokenTable};
+pub use tried::{Place, TriedInput};
 
 use pairs::StrongPairs;
 

@@ -2,7 +2,10 @@
 
 use emath::{Rect, Vec2, pos2, vec2};
 
-use crate::{analysis::head_page::HeadPage, figure::measure::GRID};
+use crate::{
+    analysis::head_page::{HeadPage, PageSequence},
+    figure::measure::GRID,
+};
 
 /// The line with the head, its kinds and its strongest numbers.
 const LINE_PT: f32 = 16.0 * GRID;
@@ -51,7 +54,7 @@ pub struct HeadLayout {
 /// One input as running text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextPlace {
-    /// Its place among the sequences of the page.
+    /// Its place among the sequences of the page; that of the input that is held against it is behind them.
     pub sequence: usize,
     pub heading: Rect,
     pub tokens: Vec<TokenPlace>,
@@ -68,15 +71,23 @@ pub struct TokenPlace {
 }
 
 impl HeadLayout {
-    /// Of the inputs of an interval, from the top of an area on; `measure` is the width of a text.
-    pub fn of(area: Rect, page: &HeadPage, interval: usize, measure: &mut dyn FnMut(&str) -> f32) -> Self {
+    /// Of an input that is held against the page, where there is one, and the inputs of an interval, from the top of an area
+    /// on; `measure` is the width of a text.
+    pub fn of(
+        area: Rect,
+        (page, tried): (&HeadPage, Option<&PageSequence>),
+        interval: usize,
+        measure: &mut dyn FnMut(&str) -> f32,
+    ) -> Self {
         let line = area.with_max_y(area.top() + LINE_PT);
         let left = Rect::from_min_size(line.left_bottom(), vec2(TEXTS * area.width() - GAP_PT, 0.0));
         let right = Rect::from_min_max(pos2(left.right() + GAP_PT, line.bottom()), area.right_bottom());
         let texts_title = left.with_max_y(left.top() + TITLE_PT);
         let mut top = texts_title.bottom();
         let mut texts = Vec::new();
-        for (sequence, of) in page.sequences.iter().enumerate().filter(|(_, of)| of.interval == interval) {
+        let kept = page.sequences.iter().enumerate().filter(|(_, of)| of.interval == interval);
+        let tried = tried.map(|tried| (page.sequences.len(), tried));
+        for (sequence, of) in tried.into_iter().chain(kept) {
             let heading = Rect::from_min_size(pos2(left.left(), top), vec2(left.width(), ROW_PT));
             let mut place = TextPlace { sequence, heading, tokens: Vec::new(), n_left_out: 0 };
             top = heading.bottom();

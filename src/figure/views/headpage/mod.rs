@@ -10,7 +10,7 @@ use crate::{
     analysis::{
         cloud_query::CloudResult,
         detect::Undefined,
-        head_page::{DistanceMass, HeadPage, PageSequence, Snippet, TokenTable},
+        head_page::{DistanceMass, HeadPage, PageSequence, Place, Snippet, TokenTable, TriedInput},
         head_statistics::{Metric, RankedStatistic, StackTable, Thresholds},
     },
     figure::{
@@ -21,7 +21,7 @@ use crate::{
         pen::Pen,
     },
     style::mixed,
-    text::{counted, decimal_text, grouped, share_text, weight_text},
+    text::{counted, decimal_text, grouped, ordinal_text, share_text, weight_text},
 };
 
 pub mod layout;
@@ -51,6 +51,8 @@ pub struct HeadScene {
     /// [`CloudResult::Statistics`], where it is there already.
     pub statistics: Option<Arc<CloudResult>>,
     pub options: HeadPageOptions,
+    /// The input that is open, held against the others.
+    pub tried: Option<Arc<TriedInput>>,
     /// What it writes by its weights, or why that is not there.
     pub written: Result<Arc<WrittenPart>, Cow<'static, str>>,
     /// What it does to the prediction of the open input, likewise.
@@ -91,7 +93,15 @@ impl HeadScene {
 
     /// Where everything stands in an area; `measure` is the width of a text.
     pub fn layout(&self, area: Rect, measure: &mut dyn FnMut(&str) -> f32) -> Option<HeadLayout> {
-        Some(HeadLayout::of(area, self.page()?, self.interval(), measure))
+        let tried = self.tried.as_deref().map(|tried| &tried.sequence);
+        Some(HeadLayout::of(area, (self.page()?, tried), self.interval(), measure))
+    }
+
+    /// A sequence by its place in the layout.
+    pub fn sequence(&self, at: usize) -> Option<&PageSequence> {
+        let sequences = &self.page()?.sequences;
+        let tried = self.tried.as_deref().filter(|_| at == sequences.len()).map(|tried| &tried.sequence);
+        sequences.get(at).or(tried)
     }
 
     /// The weight of full colour: the largest of all inputs that are kept, so that intervals compare.
@@ -179,7 +189,7 @@ impl HeadScene {
         let title = format!("Inputs of interval {interval} of {}{range}", page.intervals.of.len());
         draw_title(&title, layout.texts_title, pen);
         for place in &layout.texts {
-            if let Some(of) = page.sequences.get(place.sequence) {
+            if let Some(of) = self.sequence(place.sequence) {
                 self.draw_text(page, of, place, pen);
             }
         }
@@ -190,8 +200,14 @@ impl HeadScene {
         let activation = page.activations.get(of.input).map_or_else(String::new, |weight| weight_text(*weight));
         let n_more = place.n_left_out + of.queries.n_tokens - of.queries.texts.len();
         let more = if n_more > 0 { format!(", {} not shown", counted(n_more, "token")) } else { String::new() };
-        let heading = format!("input {}: {activation}{more}", of.input);
-        pen.text(&heading, SMALL, weak, place.heading.left_center(), Align::Left);
+        let (heading, ink) = match &self.tried {
+            Some(tried) if place.sequence == page.sequences.len() => {
+                (format!("{}{more}", tried_text(tried)), pen.palette.text)
+            }
+            _ => (format!("input {}: {activation}{more}", of.input), weak),
+        };
+        let heading = pen.type_.fit(&heading, SMALL, place.heading.width()).into_owned();
+        pen.text(&heading, SMALL, ink, place.heading.left_center(), Align::Left);
         let high = self.high();
         let pieces = [of.queries.pieces(), of.keys.pieces()];
         let rest = [of.largest_received(), of.largest_given()];
@@ -229,6 +245,17 @@ impl HeadScene {
         draw_bars(rect, &own.map(|n| n / most), accent, pen);
         let end = counted(most as usize, "input");
         draw_ends(rect, ["0", &format!("interval {} dark, highest bar {end}", self.interval()), "1"], pen);
+    }
+}
+
+/// Where the open input stands among those of the page.
+fn tried_text(tried: &TriedInput) -> String {
+    match tried.place {
+        Some(Place { activation, rank, n_ranked, interval }) => {
+            let (place, activation) = (ordinal_text(rank), weight_text(activation));
+            format!("The open input: {activation}, {place} beside {n_ranked} inputs, as interval {interval}")
+        }
+        None => "The open input: it has no pair that counts".to_owned(),
     }
 }
 

@@ -65,6 +65,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             found: Arc::clone(&found),
             statistics: Some(Arc::clone(&statistics)),
             options: resolved.spec.options.headpage,
+            tried: None,
             written: among(resolved.answers, "writes", id)
                 .map(|report| Arc::new(WrittenPart::of(report)))
                 .ok_or(Cow::Borrowed(NO_MODEL)),

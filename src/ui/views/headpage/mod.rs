@@ -5,23 +5,15 @@ mod of_folder;
 
 use std::{borrow::Cow, sync::Arc};
 
-use eframe::egui::{Button, CursorIcon, Pos2, Rect, Response, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
+use eframe::egui::{CursorIcon, Pos2, Rect, Response, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
 
-use super::{
-    Canvas, controls,
-    display_list::ScenePainter,
-    menu::hold,
-    pending,
-    scale::Footer,
-    selectors::{self, HeadsIn},
-    text_width, tooltip,
-};
+use super::{Canvas, controls, display_list::ScenePainter, menu::hold, pending, scale::Footer, text_width, tooltip};
 use crate::{
     analysis::{
         PointCloud,
         cloud_query::{CloudQuery, CloudResult},
         explain::report::Report,
-        head_page::{HeadPage, N_BARS, PageSequence, Passage, StrongPair},
+        head_page::{HeadPage, N_BARS, PageSequence, Passage, StrongPair, TriedInput},
     },
     capture::Capture,
     figure::{
@@ -42,17 +34,31 @@ use crate::{
     },
 };
 
+mod tools;
+
+/// Weights of the open input that are looked through in a frame.
+const MOST_WEIGHTS: usize = 1 << 20;
 /// In a narrower pane the page is scrolled sideways.
 const LEAST_PT: f32 = 640.0;
 
 /// Everything that the scene depends on.
-type SceneKey = (Same<CloudResult>, Option<Same<CloudResult>>, HeadPageOptions, [Told; 2], Option<PageToken>);
+type SceneKey = (
+    Same<CloudResult>,
+    Option<Same<CloudResult>>,
+    HeadPageOptions,
+    Option<Same<TriedInput>>,
+    [Told; 2],
+    Option<PageToken>,
+);
 
 /// What the laboratory says, or why it does not.
 type Told = Result<Same<Report>, Cow<'static, str>>;
 
-/// Everything that the layout depends on: the result, the interval that is shown, and the size.
-type LayoutKey = (Same<CloudResult>, usize, [u32; 2]);
+/// Everything that the layout depends on: the result, the interval that is shown, the open input, and the size.
+type LayoutKey = (Same<CloudResult>, usize, Option<Same<TriedInput>>, [u32; 2]);
+
+/// Everything that the open input beside the others depends on.
+type TriedKey = (Same<CloudResult>, CaptureId);
 
 /// The page with what it remembers between frames.
 #[derive(Default)]
@@ -61,6 +67,7 @@ pub struct HeadView {
     painter: ScenePainter<SceneKey>,
     hovered: Option<PageToken>,
     of_folder: of_folder::FolderPage,
+    tried: Memo<TriedKey, Option<Arc<TriedInput>>>,
     written: Memo<Told, Result<Arc<WrittenPart>, Cow<'static, str>>>,
     effect: Memo<(CaptureId, HeadId, Told), Result<Arc<EffectPart>, Cow<'static, str>>>,
 }
@@ -70,15 +77,12 @@ impl Canvas for HeadView {
         *self = Self::default();
     }
 
-    fn choosers_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        selectors::choosers_ui(ui, cx, HeadsIn::Row, Some(&mut |ui| links_ui(ui, cx)));
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         if let Some(folder) = cx.document.folder() {
             return self.of_folder.ui(ui, cx, folder);
         }
         let head = cx.pane.selection.head;
+        tools::ui(ui, cx);
         let found = pending::asked(ui, cx, CloudQuery::Page(head), "Looking at the head in every input")?;
         let statistics = pending::ask(cx, CloudQuery::Statistics).and_then(Loadable::latest).cloned();
         let capture = cx.document.latest_capture()?;
@@ -91,7 +95,8 @@ impl Canvas for HeadView {
             effect.map(|Same(report)| Arc::new(EffectPart::of(capture, head, &report)))
         });
         let options = cx.pane.options.headpage;
-        let scene = HeadScene { found, statistics, options, written, effect, hovered: self.hovered };
+        let tried = self.tried.get_or_update((Same(Arc::clone(&found)), capture.id()), || tried(cx, capture, &found));
+        let scene = HeadScene { found, statistics, options, tried, written, effect, hovered: self.hovered };
         ScrollArea::both().auto_shrink(false).id_salt("page").show(ui, |ui| self.page_ui(ui, cx, &scene, told));
         Some(Footer { words: scene.captions().short, scales: Vec::new() })
     }
@@ -103,7 +108,9 @@ impl HeadView {
         let width = ui.available_width().max(LEAST_PT);
         let screen = [width, ui.pixels_per_point()].map(f32::to_bits);
         // Laid out from the corner, and moved to where the page is scrolled to.
-        let layout = self.layout.get_or_update((Same(Arc::clone(&scene.found)), scene.interval(), screen), || {
+        let tried = scene.tried.clone().map(Same);
+        let layout = (Same(Arc::clone(&scene.found)), scene.interval(), tried, screen);
+        let layout = self.layout.get_or_update(layout, || {
             let area = Rect::from_min_size(Pos2::ZERO, vec2(width, 0.0));
             scene.layout(area, &mut |text| text_width::width(ui.painter(), text, SMALL)).map(Arc::new)
         });
@@ -114,7 +121,8 @@ impl HeadView {
         self.hovered = hovered;
         let scene = &HeadScene { hovered, ..scene.clone() };
         let statistics = scene.statistics.clone().map(Same);
-        let key = (Same(Arc::clone(&scene.found)), statistics, scene.options, told, hovered);
+        let tried = scene.tried.clone().map(Same);
+        let key = (Same(Arc::clone(&scene.found)), statistics, scene.options, tried, told, hovered);
         let moved = layout.moved(area.min.to_vec2());
         self.painter.paint(ui.painter(), cx.theme, key, area, &|pen| scene.draw_page(&moved, pen));
         let said = |told: Result<String, &Cow<'static, str>>| told.unwrap_or_else(|why| why.to_string());
@@ -127,8 +135,8 @@ impl HeadView {
             part.on_hover_text(words);
         }
         if let Some(token) = hovered {
-            token_ui(ui, cx, (scene, page), token, &response);
-        } else if let Some(opens) = opened_at(page, &moved, &response) {
+            token_ui(ui, cx, scene, token, &response);
+        } else if let Some(opens) = opened_at(scene, &moved, &response) {
             tooltip::at_pointer(ui, |ui| {
                 ui.strong(opens.text);
                 opens_text_ui(ui, cx);
@@ -161,29 +169,15 @@ fn told(cx: &ViewCtx<'_>, capture: &Capture) -> [Told; 2] {
     })
 }
 
-/// What leads from the page elsewhere.
-fn links_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let found = pending::ask(cx, CloudQuery::Page(cx.pane.selection.head)).and_then(Loadable::latest);
-    let pair = found.and_then(|found| match &**found {
-        CloudResult::Page(page) => page.pairs.first(),
-        _ => None,
-    });
-    let steps = ViewKind::OF_STEPS;
-    let obstacle = match pair {
-        None => Some("The head has no pair that counts"),
-        Some(_) => cx.view_unavailable(steps),
-    };
-    let why = ui.add_enabled(obstacle.is_none(), Button::new("Why its strongest pair"));
-    let why = why.on_hover_text("Opens the input of the strongest pair, and shows how its weight comes about");
-    if let Some(pair) = pair.filter(|_| why.on_disabled_hover_text(obstacle.unwrap_or_default()).clicked()) {
-        open(cx, (pair.input, focus_of(pair)), Some(steps));
+/// The open input beside those of a corpus; none where its pattern was not kept, or is large.
+fn tried(cx: &ViewCtx<'_>, capture: &Capture, found: &CloudResult) -> Option<Arc<TriedInput>> {
+    if !matches!(cx.pane.cloud(cx.document), Some(PointCloud::Inputs(_))) {
+        return None;
     }
-    let points = ViewKind::OF_CORPUS;
-    let obstacle = cx.view_unavailable(points);
-    let map = ui.add_enabled(obstacle.is_none(), Button::new(points.label())).on_hover_text(points.spec().help);
-    if map.on_disabled_hover_text(obstacle.unwrap_or_default()).clicked() {
-        cx.send(Command::Select(SelectionCommand::ShowView(points)));
-    }
+    let CloudResult::Page(page) = found else { return None };
+    let size = capture.query_tokens(page.head.stack).len() * capture.key_tokens(page.head.stack).len();
+    let pattern = capture.stored_pattern(page.head).filter(|_| size <= MOST_WEIGHTS)?;
+    TriedInput::of(page, capture, &pattern).map(Arc::new)
 }
 
 const fn focus_of(pair: &StrongPair) -> Focus {
@@ -192,13 +186,14 @@ const fn focus_of(pair: &StrongPair) -> Focus {
 
 /// Makes an input the document's own and holds a pair of it, in another view where one is given.
 fn open(cx: &ViewCtx<'_>, (input, focus): (usize, Focus), view: Option<ViewKind>) {
-    match cx.pane.cloud(cx.document) {
-        Some(PointCloud::Inputs(inputs)) => {
-            if let Some(input) = inputs.input(input) {
-                cx.send(Command::Corpus(CorpusCommand::ShowTokens(input.source, focus, view)));
-            }
-        }
-        Some(PointCloud::Input(_) | PointCloud::Positions(_)) | None => {
+    let listed = match cx.pane.cloud(cx.document) {
+        Some(PointCloud::Inputs(inputs)) => inputs.input(input).map(|input| input.source),
+        Some(PointCloud::Input(_) | PointCloud::Positions(_)) | None => None,
+    };
+    match listed {
+        Some(source) => cx.send(Command::Corpus(CorpusCommand::ShowTokens(source, focus, view))),
+        // It is the open one.
+        None => {
             hold(cx, focus);
             if let Some(view) = view {
                 cx.send(Command::Select(SelectionCommand::ShowView(view)));
@@ -237,10 +232,11 @@ struct PairLink {
 }
 
 /// The heading of an input stands for its strongest pair, a row of the strongest pairs for that pair.
-fn opened_at(page: &HeadPage, layout: &HeadLayout, response: &Response) -> Option<PairLink> {
+fn opened_at(scene: &HeadScene, layout: &HeadLayout, response: &Response) -> Option<PairLink> {
+    let page = scene.page()?;
     let at = response.hover_pos()?;
     if let Some(place) = layout.texts.iter().find(|place| place.heading.contains(at)) {
-        let of = page.sequences.get(place.sequence)?;
+        let of = scene.sequence(place.sequence)?;
         let pair = of.strongest?;
         let text = format!("{} ← {}: {}", of_queries(of, pair.query), of_keys(of, pair.key), weight_text(pair.weight));
         return Some(PairLink { text, input: of.input, focus: Focus::cell(pair.query, pair.key) });
@@ -275,8 +271,8 @@ fn token_at(layout: &HeadLayout, at: Pos2) -> Option<PageToken> {
 
 /// The strongest keys and queries of a token; a click opens its input with the strongest pair that the token is the query
 /// of, or the key where it is no query.
-fn token_ui(ui: &Ui, cx: &ViewCtx<'_>, (scene, page): (&HeadScene, &HeadPage), token: PageToken, response: &Response) {
-    let Some(of) = page.sequences.get(token.sequence) else { return };
+fn token_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &HeadScene, token: PageToken, response: &Response) {
+    let Some(of) = scene.sequence(token.sequence) else { return };
     let is_query = of.is_one || !token.is_key;
     let is_key = of.is_one || token.is_key;
     let as_query = strongest(of.pattern.row(token.nth).filter(|_| is_query).unwrap_or_default().iter().copied());
