@@ -10,15 +10,15 @@ use std::{
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{document, write};
+use super::{document, over_corpus::ReadInputs, write};
 use crate::{
     analysis::{
         accuracy::{Agreement, METHOD, Verdict, token_losses},
         explain::report::spec_json,
         head_statistics::{Moments, Tally},
     },
-    cli::{CliError, engine, inputs::PreparationOptions, open_model, show_progress},
-    corpus::list::{Content, InputList, Item, ListOptions},
+    cli::{CliError, open_model, show_progress},
+    corpus::list::{Content, InputList, Item},
     export,
     ids::Side,
     model::{Logits, Model, ModelError, RunPlan, Sites},
@@ -43,23 +43,14 @@ pub struct AccuracyOptions {
     /// local cache
     #[arg(long)]
     model: String,
-    /// Many inputs: a text file, a table, JSON, a folder of pictures, or what is bundled, such as demo:reviews
-    #[arg(long, value_name = "PATH")]
-    corpus: PathBuf,
-    /// Column with the text [default: the likeliest]
-    #[arg(long, value_name = "NAME")]
-    text_column: Option<String>,
+    #[command(flatten)]
+    inputs: ReadInputs,
     /// Column with the name or the number of the right class [default: label, where there is one]
     #[arg(long, value_name = "NAME")]
     label_column: Option<String>,
-    #[command(flatten)]
-    how: PreparationOptions,
     /// Write JSON (.json) or a row for each input (.csv) instead of a table; - is JSON on stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
 }
 
 /// What is said of one input.
@@ -100,12 +91,8 @@ struct Answer<'a> {
 }
 
 pub fn run(options: &AccuracyOptions) -> Result<(), CliError> {
-    let list_options = ListOptions { text_column: options.text_column.clone(), ..ListOptions::default() };
-    let list = corpus::read(&options.corpus, &list_options).map_err(|error| CliError::Failed(error.to_string()))?;
-    for note in &list.notes {
-        log::warn!("{note}: {}", options.corpus.display());
-    }
-    let model = open_model(&options.model, &engine(options.threads.map(usize::from))?)?;
+    let list = options.inputs.list()?;
+    let model = open_model(&options.model, &options.inputs.engine()?)?;
     let is_of_tokens = match model.spec().head {
         Some(HeadKind::TextClass | HeadKind::ImageClass) => false,
         Some(HeadKind::NextToken) if model.spec().modality.target().is_none() => true,
@@ -133,7 +120,7 @@ pub fn run(options: &AccuracyOptions) -> Result<(), CliError> {
         }
         Some(out) => {
             let parameters =
-                json!({ "corpus": options.corpus, "label_column": labels.name, "inputs": list.items.len() });
+                json!({ "corpus": options.inputs.corpus, "label_column": labels.name, "inputs": list.items.len() });
             let mut document = document(&METHOD, &parameters, &[], &result(&answer));
             document["model"] = spec_json(model.spec());
             write(&document, out)
@@ -186,7 +173,7 @@ fn answer<'a>(
     let mut unknown: Vec<&str> = Vec::new();
     for (source, item) in list.items.iter().enumerate() {
         let run = model
-            .encode(&corpus::input_of(&item.content, options.how.chosen()))
+            .encode(&corpus::input_of(&item.content, options.inputs.how.chosen()))
             .and_then(|input| model.forward(&input, &plan, &show_progress));
         let capture = match run {
             Ok(capture) => capture,

@@ -1,16 +1,11 @@
 //! `attnscope analyze debate`: the published tests of attention as explanation, over many inputs.
 
-use std::{
-    io::{self, Write as _},
-    path::PathBuf,
-};
-
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
     debate_state::{DebateState, Measured},
-    write_scene,
+    over_corpus::MeasuredInputs,
 };
 use crate::{
     analysis::{
@@ -20,16 +15,15 @@ use crate::{
             Instance, METHOD, RankAgreement, SummaryOptions, summary,
         },
     },
-    cli::{CliError, engine, inputs::PreparationOptions, open_identified, show_progress},
-    corpus::list::{InputList, ListOptions},
-    export,
+    cli::{CliError, open_identified, show_progress},
+    corpus::list::InputList,
     figure::{
-        data::{self, DataColumn, DataFormat, DataValues, Table},
+        data::{DataColumn, DataValues, Table},
         debate::DebateScene,
     },
     model::{Cancelled, Model, Progress, Stage},
     text::{counted, decimal_text, share_text, weight_text},
-    worker::{self, corpus, disk_cache::Fingerprint},
+    worker::{self, disk_cache::Fingerprint},
 };
 
 /// Quarters of the largest weight.
@@ -41,18 +35,11 @@ pub struct DebateArguments {
     /// A classifier: a model folder, a bundled model such as demo:bilstm, or a hub id that is in the local cache
     #[arg(long)]
     model: String,
-    /// Its inputs: a text, table or JSON file, or demo:reviews
-    #[arg(long, value_name = "PATH")]
-    corpus: PathBuf,
-    /// Column with the text [default: the likeliest]
-    #[arg(long, value_name = "NAME")]
-    text_column: Option<String>,
+    #[command(flatten)]
+    inputs: MeasuredInputs,
     /// The tests: correlation, permutation, adversary, erasure, or all
     #[arg(long, value_name = "TEST,TEST,…", value_delimiter = ',', default_value = ALL, value_parser = tests_named)]
     test: Vec<Tests>,
-    /// Measure only the first inputs
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
     /// Layer of the row of attention that the output reads [default: the last]
     #[arg(long, value_name = "L")]
     layer: Option<usize>,
@@ -69,24 +56,6 @@ pub struct DebateArguments {
     /// How much the probabilities may change under other weights
     #[arg(long, default_value_t = 0.01, value_name = "SHARE")]
     epsilon: f64,
-    #[command(flatten)]
-    how: PreparationOptions,
-    /// How often the inputs are drawn anew for the intervals
-    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=100_000))]
-    samples: u32,
-    /// The same seed gives the same numbers
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    seed: u64,
-    /// Keep what is measured in this file, and go on from it where it is there
-    #[arg(long, value_name = "FILE.json")]
-    resume: Option<PathBuf>,
-    /// Write JSON (.json), a row for each input (.csv), or a figure (.svg, .pdf, .png), instead of a table; - is JSON on
-    /// stdout
-    #[arg(long, value_name = "FILE")]
-    out: Vec<PathBuf>,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
 }
 
 const ALL: &str = "all";
@@ -120,7 +89,7 @@ impl DebateArguments {
             head: self.head,
             n_permutations: self.permutations as usize,
             n_steps: self.steps.map(|steps| steps as usize),
-            seed: self.seed,
+            seed: self.inputs.seed,
         }
     }
 }
@@ -129,31 +98,25 @@ pub fn run(asked: &DebateArguments) -> Result<(), CliError> {
     if !(0.0..=1.0).contains(&asked.epsilon) {
         return Err(CliError::Usage("--epsilon is a share, such as 0.01".to_owned()));
     }
-    let list = ListOptions { text_column: asked.text_column.clone(), ..ListOptions::default() };
-    let list = corpus::read(&asked.corpus, &list).map_err(|error| CliError::Failed(error.to_string()))?;
-    let (model, identity) = open_identified(&asked.model, &engine(asked.threads.map(usize::from))?)?;
+    let list = asked.inputs.read.list()?;
+    let (model, identity) = open_identified(&asked.model, &asked.inputs.read.engine()?)?;
     if !model.reads_whole() || model.outputs().is_none_or(|outputs| !outputs.has_probabilities()) {
         let what = "is no classifier: the tests compare probabilities of one output for each text";
         return Err(CliError::Usage(format!("{} {what}", asked.model)));
     }
     let options = asked.options();
     let measured = measured((&model, &identity), &list, &options, asked)?;
-    let how = SummaryOptions { epsilon: asked.epsilon, samples: asked.samples as usize, seed: asked.seed };
+    let how =
+        SummaryOptions { epsilon: asked.epsilon, samples: asked.inputs.samples(), seed: asked.inputs.seed };
     let summary = summary(&measured.instances, &how);
-    let scene = DebateScene { model: model.spec().name.clone(), corpus: asked.corpus.display().to_string(), summary };
-    if asked.out.is_empty() {
-        // A closed pipe is not an error.
-        io::stdout().lock().write_all(table(&scene, &measured, &options).as_bytes()).ok();
-    }
+    let scene = DebateScene { model: model.spec().name.clone(), corpus: asked.inputs.read.name(), summary };
     let document = document(&scene, &measured, (&options, asked));
-    let failed = |error: export::ExportError| CliError::Failed(error.to_string());
-    asked.out.iter().try_for_each(|out| {
-        if out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
-            let rows = rows(&measured.instances, asked.epsilon);
-            return export::atomic_write(out, |out| data::write(&rows, DataFormat::Csv, out)).map_err(failed);
-        }
-        write_scene(out, &scene, (&METHOD, "Is attention explanation?"), &document)
-    })
+    asked.inputs.tell(
+        (&scene, &document),
+        (&METHOD, "Is attention explanation?"),
+        || rows(&measured.instances, asked.epsilon),
+        || table(&scene, &measured, &options),
+    )
 }
 
 /// Measures every input that the state does not have yet.
@@ -163,9 +126,10 @@ fn measured(
     options: &DebateOptions,
     asked: &DebateArguments,
 ) -> Result<Measured<Instance>, CliError> {
-    let n = list.items.len().min(asked.limit.unwrap_or(usize::MAX));
-    let mut state = DebateState::begin(asked.resume.as_deref(), (model, identity), list, (options, asked.how))?;
-    let prepared = asked.how.chosen();
+    let n = asked.inputs.n_of(list.items.len());
+    let how = asked.inputs.read.how;
+    let mut state = DebateState::begin(asked.inputs.resume(), (model, identity), list, (options, how))?;
+    let prepared = how.chosen();
     for nth in state.n_done()..n {
         let go_on = |_: Progress| -> Result<(), Cancelled> {
             show_progress(Progress { stage: Stage::Inputs, done: nth, total: n })
@@ -230,12 +194,11 @@ fn document(
         .map(|test| json!({ "test": test.name(), "shows": test.shows(), "published": test.published() }));
     json!({
         "method": METHOD.name,
-        "parameters": {
-            "corpus": asked.corpus, "text_column": asked.text_column, "limit": asked.limit,
+        "parameters": asked.inputs.parameters(json!({
             "tests": options.tests, "layer": options.layer, "head": options.head,
             "permutations": options.n_permutations, "steps": options.n_steps, "epsilon": asked.epsilon,
-            "samples": asked.samples, "seed": options.seed,
-        },
+            "seed": options.seed,
+        })),
         "model": scene.model,
         "caveat": METHOD.caveat,
         "tests": tests.collect::<Vec<_>>(),

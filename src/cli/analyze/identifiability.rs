@@ -1,17 +1,13 @@
 //! `attnscope analyze identifiability`: rank, effective attention and mixing over many inputs.
 
-use std::{
-    fmt::Write as _,
-    io::{self, Write as _},
-    path::PathBuf,
-};
+use std::fmt::Write as _;
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
     debate_state::{DebateState, OfInput},
-    write_scene,
+    over_corpus::MeasuredInputs,
 };
 use crate::{
     analysis::{
@@ -20,16 +16,14 @@ use crate::{
             IDENTIFIABILITY, Identified, IdentitySummary, LayerIdentity, PUBLISHED, SHOWS, identity_summary,
         },
     },
-    cli::{CliError, engine, inputs::PreparationOptions, open_identified, show_progress},
-    corpus::list::ListOptions,
-    export,
+    cli::{CliError, open_identified, show_progress},
     figure::{
-        data::{self, DataColumn, DataFormat, DataValues, Table},
+        data::{DataColumn, DataValues, Table},
         identifiability::IdentityScene,
     },
     model::{Cancelled, Progress, Stage},
     text::{counted, decimal_text, share_text},
-    worker::{self, corpus},
+    worker,
 };
 
 /// The model and its inputs.
@@ -38,33 +32,8 @@ pub struct IdentityArguments {
     /// A model folder, a bundled model such as demo:bert, or a hub id that is in the local cache
     #[arg(long)]
     model: String,
-    /// Its inputs: a text, table or JSON file, or a bundled one such as demo:sentences
-    #[arg(long, value_name = "PATH")]
-    corpus: PathBuf,
-    /// Column with the text [default: the likeliest]
-    #[arg(long, value_name = "NAME")]
-    text_column: Option<String>,
-    /// Measure only the first inputs
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
     #[command(flatten)]
-    how: PreparationOptions,
-    /// How often the inputs are drawn anew for the intervals
-    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=100_000))]
-    samples: u32,
-    /// The same seed gives the same numbers
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    seed: u64,
-    /// Keep what is measured in this file, and go on from it where it is there
-    #[arg(long, value_name = "FILE.json")]
-    resume: Option<PathBuf>,
-    /// Write JSON (.json), a row for each input and layer (.csv), or a figure (.svg, .pdf, .png), instead of a table; - is
-    /// JSON on stdout
-    #[arg(long, value_name = "FILE")]
-    out: Vec<PathBuf>,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    inputs: MeasuredInputs,
 }
 
 impl OfInput for Identified {
@@ -76,20 +45,19 @@ impl OfInput for Identified {
 }
 
 pub fn run(asked: &IdentityArguments) -> Result<(), CliError> {
-    let failed = |error: String| CliError::Failed(error);
-    let list = ListOptions { text_column: asked.text_column.clone(), ..ListOptions::default() };
-    let list = corpus::read(&asked.corpus, &list).map_err(|error| failed(error.to_string()))?;
-    let (model, identity) = open_identified(&asked.model, &engine(asked.threads.map(usize::from))?)?;
-    let n = list.items.len().min(asked.limit.unwrap_or(usize::MAX));
-    let options = json!({ "seed": asked.seed });
-    let prepared = asked.how.chosen();
+    let MeasuredInputs { read, seed, .. } = &asked.inputs;
+    let list = read.list()?;
+    let (model, identity) = open_identified(&asked.model, &read.engine()?)?;
+    let n = asked.inputs.n_of(list.items.len());
+    let options = json!({ "seed": seed });
+    let prepared = read.how.chosen();
     let mut state =
-        DebateState::<Identified>::begin(asked.resume.as_deref(), (&model, &identity), &list, (&options, asked.how))?;
+        DebateState::<Identified>::begin(asked.inputs.resume(), (&model, &identity), &list, (&options, read.how))?;
     for nth in state.n_done()..n {
         let go_on = |_: Progress| -> Result<(), Cancelled> {
             show_progress(Progress { stage: Stage::Inputs, done: nth, total: n })
         };
-        match worker::debate::identify(&model, (nth, &list.items[nth].content), prepared, asked.seed, &go_on) {
+        match worker::debate::identify(&model, (nth, &list.items[nth].content), prepared, *seed, &go_on) {
             Ok(found) => state.add(found),
             Err(error) => state.leave_out(nth, error.to_string()),
         }
@@ -99,21 +67,15 @@ pub fn run(asked: &IdentityArguments) -> Result<(), CliError> {
     state.keep()?;
     show_progress(Progress { stage: Stage::Inputs, done: n, total: n }).ok();
     let measured = state.measured(n)?;
-    let summary = identity_summary(&measured.instances, asked.samples as usize, asked.seed);
-    let scene = IdentityScene { model: model.spec().name.clone(), corpus: asked.corpus.display().to_string(), summary };
-    if asked.out.is_empty() {
-        // A closed pipe is not an error.
-        io::stdout().lock().write_all(table(&scene).as_bytes()).ok();
-    }
+    let summary = identity_summary(&measured.instances, asked.inputs.samples(), *seed);
+    let scene = IdentityScene { model: model.spec().name.clone(), corpus: read.name(), summary };
     let document = document(&scene, &measured.left_out, asked);
-    asked.out.iter().try_for_each(|out| {
-        if out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
-            let rows = rows(&measured.instances);
-            return export::atomic_write(out, |out| data::write(&rows, DataFormat::Csv, out))
-                .map_err(|error| failed(error.to_string()));
-        }
-        write_scene(out, &scene, (&IDENTIFIABILITY, "Can the weights be told from the output?"), &document)
-    })
+    asked.inputs.tell(
+        (&scene, &document),
+        (&IDENTIFIABILITY, "Can the weights be told from the output?"),
+        || rows(&measured.instances),
+        || table(&scene),
+    )
 }
 
 fn document(scene: &IdentityScene, left_out: &[(usize, String)], asked: &IdentityArguments) -> Value {
@@ -134,10 +96,7 @@ fn document(scene: &IdentityScene, left_out: &[(usize, String)], asked: &Identit
     });
     json!({
         "method": IDENTIFIABILITY.name,
-        "parameters": {
-            "corpus": asked.corpus, "text_column": asked.text_column, "limit": asked.limit, "samples": asked.samples,
-            "seed": asked.seed,
-        },
+        "parameters": asked.inputs.parameters(json!({ "seed": asked.inputs.seed })),
         "model": scene.model,
         "caveat": IDENTIFIABILITY.caveat,
         "shows": SHOWS,

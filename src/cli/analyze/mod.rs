@@ -15,6 +15,7 @@ mod heads;
 mod identifiability;
 mod lab;
 mod lengths;
+mod over_corpus;
 mod twins;
 
 use std::{

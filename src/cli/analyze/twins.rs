@@ -3,32 +3,29 @@
 use std::{
     cell::RefCell,
     fmt::Write as _,
-    fs,
-    io::{self, Write as _},
-    path::{Path, PathBuf},
+    fs, io,
+    path::Path,
 };
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::write_scene;
+use super::over_corpus::MeasuredInputs;
 use crate::{
     analysis::{
         bootstrap::Estimate,
         debate::twins::{PUBLISHED, TWINS, TwinKind, TwinPoint, TwinStudy, TwinSummary},
     },
-    cli::{CliError, engine, inputs::PreparationOptions, note, open_identified, show_progress},
-    corpus::list::ListOptions,
+    cli::{CliError, note, open_identified, show_progress},
     export,
     figure::{
-        data::{self, DataColumn, DataFormat, DataValues, Table},
+        data::{DataColumn, DataValues, Table},
         twins::TwinScene,
     },
     model::{Cancelled, Model},
     text::{bytes_text, counted, decimal_text, share_text, unreadable},
     worker::{
-        corpus,
         corpus::{inputs_key, model_key},
         debate_twins::{self, TwinOptions, TwinOrder, TwinState},
     },
@@ -45,12 +42,8 @@ pub struct TwinArguments {
     /// A classifier: a model folder, a bundled model such as demo:bilstm, or a hub id that is in the local cache
     #[arg(long)]
     model: String,
-    /// Its texts: a text, table or JSON file, or demo:reviews
-    #[arg(long, value_name = "PATH")]
-    corpus: PathBuf,
-    /// Column with the text [default: the likeliest]
-    #[arg(long, value_name = "NAME")]
-    text_column: Option<String>,
+    #[command(flatten)]
+    inputs: MeasuredInputs,
     /// Column with the class, for accuracies and guides [default: one whose values are the model's classes]
     #[arg(long, value_name = "NAME")]
     label_column: Option<String>,
@@ -73,27 +66,6 @@ pub struct TwinArguments {
     /// Learning rate of the twins
     #[arg(long, default_value_t = TwinOptions::default().learning_rate, value_name = "RATE")]
     learning_rate: f64,
-    /// Measure only the first texts
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    #[command(flatten)]
-    how: PreparationOptions,
-    /// How often the texts are drawn anew for the intervals
-    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=100_000))]
-    samples: u32,
-    /// The same seed gives the same twins
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    seed: u64,
-    /// Keep each twin's answers in this file, and go on from it where it is there
-    #[arg(long, value_name = "FILE.json")]
-    resume: Option<PathBuf>,
-    /// Write JSON (.json), a row for each text and twin (.csv), or a figure (.svg, .pdf, .png), instead of a table; - is
-    /// JSON on stdout
-    #[arg(long, value_name = "FILE")]
-    out: Vec<PathBuf>,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
 }
 
 /// The file that a later run goes on from.
@@ -127,7 +99,7 @@ impl TwinArguments {
             n_epochs: self.epochs.into(),
             learning_rate: self.learning_rate,
             held_out: self.held_out,
-            seed: self.seed,
+            seed: self.inputs.seed,
             label_column: self.label_column.clone(),
             ..TwinOptions::default()
         })
@@ -137,10 +109,10 @@ impl TwinArguments {
 pub fn run(asked: &TwinArguments) -> Result<(), CliError> {
     let options = asked.options()?;
     let failed = |error: String| CliError::Failed(error);
-    let list = ListOptions { text_column: asked.text_column.clone(), ..ListOptions::default() };
-    let mut list = corpus::read(&asked.corpus, &list).map_err(|error| failed(error.to_string()))?;
-    list.items.truncate(asked.limit.unwrap_or(usize::MAX));
-    let engine = engine(asked.threads.map(usize::from))?;
+    let inputs = &asked.inputs;
+    let mut list = inputs.read.list()?;
+    list.items.truncate(inputs.n_of(list.items.len()));
+    let engine = inputs.read.engine()?;
     let (model, identity) = open_identified(&asked.model, &engine)?;
     if let Err(why) = model.check_twins() {
         if asked.against.is_empty() {
@@ -148,7 +120,7 @@ pub fn run(asked: &TwinArguments) -> Result<(), CliError> {
         }
         note(&format!("{why}: it is compared with other checkpoints alone"));
     }
-    let prepared = asked.how.chosen();
+    let prepared = inputs.read.how.chosen();
     let mut keys = vec![model_key(&identity, &model)];
     let mut others: Vec<(String, Model)> = Vec::new();
     for name in &asked.against {
@@ -158,13 +130,13 @@ pub fn run(asked: &TwinArguments) -> Result<(), CliError> {
     }
     let order = TwinOrder { model: &model, list: &list, others: &others, how: prepared, options: &options };
     let key = json!({ "models": keys, "inputs": inputs_key(&list, prepared), "options": options });
-    let mut state = match &asked.resume {
+    let mut state = match inputs.resume() {
         Some(path) => read(path, &key)?,
         None => TwinState::default(),
     };
     let kept = RefCell::new(Ok(()));
     let mut told = |state: &TwinState| {
-        let Some(path) = &asked.resume else { return Ok(()) };
+        let Some(path) = inputs.resume() else { return Ok(()) };
         let found = keep(path, &key, state);
         let is_kept = found.is_ok();
         *kept.borrow_mut() = found;
@@ -178,21 +150,15 @@ pub fn run(asked: &TwinArguments) -> Result<(), CliError> {
         log::warn!("{left_out} left out, such as number {}: {why}", input + 1);
     }
     let study = debate_twins::study(order, &state).map_err(|error| failed(error.to_string()))?;
-    let summary = study.summary(asked.samples as usize, asked.seed);
-    let scene = TwinScene { model: model.spec().name.clone(), corpus: asked.corpus.display().to_string(), summary };
-    if asked.out.is_empty() {
-        // A closed pipe is not an error.
-        io::stdout().lock().write_all(table(&scene).as_bytes()).ok();
-    }
+    let summary = study.summary(inputs.samples(), inputs.seed);
+    let scene = TwinScene { model: model.spec().name.clone(), corpus: inputs.read.name(), summary };
     let document = document(&scene, &state, (&options, asked));
-    asked.out.iter().try_for_each(|out| {
-        if out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
-            let rows = rows(&study, &state, &scene.summary);
-            return export::atomic_write(out, |out| data::write(&rows, DataFormat::Csv, out))
-                .map_err(|error| failed(error.to_string()));
-        }
-        write_scene(out, &scene, (&TWINS, "Is attention not not explanation?"), &document)
-    })
+    inputs.tell(
+        (&scene, &document),
+        (&TWINS, "Is attention not not explanation?"),
+        || rows(&study, &state, &scene.summary),
+        || table(&scene),
+    )
 }
 
 fn keep(path: &Path, asked: &Value, state: &TwinState) -> Result<(), CliError> {
@@ -253,10 +219,7 @@ fn document(scene: &TwinScene, state: &TwinState, (options, asked): (&TwinOption
     });
     json!({
         "method": TWINS.name,
-        "parameters": {
-            "corpus": asked.corpus, "text_column": asked.text_column, "against": asked.against, "limit": asked.limit,
-            "options": options, "samples": asked.samples,
-        },
+        "parameters": asked.inputs.parameters(json!({ "against": asked.against, "options": options })),
         "model": scene.model,
         "caveat": TWINS.caveat,
         "published": PUBLISHED,
