@@ -2,20 +2,18 @@
 
 use std::f64::consts::LN_2;
 
-use emath::{Pos2, Rangef, Rect, pos2, vec2};
+use emath::{Pos2, Rect, pos2, vec2};
 
 use super::{
     chart::Scale,
     font::Align,
     list::{Line, Rgba, faded},
     measure::{GRID, text_size::SMALL},
+    multiples::{Around, Cells, MEAN_PT, axes, grid, interval, level, named_below, numbers_below, square, upright},
     page::{Captions, Scene},
     palette::Dash,
     pen::Pen,
-    views::{
-        axes::{Axes, Axis},
-        joined,
-    },
+    views::joined,
 };
 use crate::{
     analysis::{
@@ -27,15 +25,12 @@ use crate::{
     text::{counted, decimal_text, grouped, share_text, weight_text},
 };
 
-const CELL_PT: [f32; 2] = [240.0, 384.0];
-const LEAST_CELL_PT: [f32; 2] = [220.0, 352.0];
-const MOST_COLUMNS: usize = 4;
-/// Room for numbers and titles around a chart: left, above, right, below.
-const AROUND_PT: [f32; 4] = [9.0 * GRID, 9.0 * GRID, 4.0 * GRID, 46.0 * GRID];
+const CELLS: Cells = Cells { usual: vec2(240.0, 384.0), least: vec2(220.0, 352.0), most_columns: 4 };
+/// Room for numbers, titles and words.
+const AROUND_PT: Around = Around([9.0 * GRID, 9.0 * GRID, 4.0 * GRID, 46.0 * GRID]);
 /// From the chart to its numbers, the title of its axis, and the words below.
 const BELOW_PT: [f32; 3] = [3.0 * GRID, 10.0 * GRID, 13.0 * GRID];
 const POINT_PT: f32 = 1.25;
-const TICKS: usize = 4;
 const QUARTERS: [&str; 4] = ["0–¼", "¼–½", "½–¾", "¾–1"];
 
 /// All tests of one model over a data set.
@@ -164,14 +159,6 @@ impl DebateScene {
         }
         panels
     }
-
-    fn columns(&self) -> usize {
-        self.panels().len().clamp(1, MOST_COLUMNS)
-    }
-
-    fn n_rows(&self) -> usize {
-        self.panels().len().max(1).div_ceil(self.columns())
-    }
 }
 
 /// A short name of an order, below its box.
@@ -190,26 +177,17 @@ fn by_largest(of: &ByLargest, scale: fn(f64) -> String) -> Drawn<'_> {
     Drawn::Boxes { of: boxes.collect(), top: if top > 0.0 { 1.05 * top } else { 1.0 }, scale }
 }
 
-/// A number with its interval.
-fn interval(Estimate { value, low, high }: Estimate, text: impl Fn(f64) -> String) -> String {
-    format!("{} ({} to {})", text(value), text(low), text(high))
-}
-
 impl Panel<'_> {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>, is_first_of_test: bool) {
-        let [left, above, right, below] = AROUND_PT;
-        let rect = Rect::from_min_max(area.min + vec2(left, above), area.max - vec2(right, below));
+        let rect = AROUND_PT.titled(self.title, area, pen);
         let weak = pen.palette.text_weak;
-        let title = pos2(rect.left(), area.top() + 2.0 * GRID);
-        pen.text(self.title, SMALL, pen.palette.text, title, Align::Left);
         match &self.drawn {
             Drawn::Histograms { of, range, beside } => histograms(of, *range, *beside, rect, pen),
             Drawn::Boxes { of, top, scale } => boxes(of, *top, *scale, rect, pen),
             Drawn::Points { of, means, beside } => points(of, means, *beside, rect, pen),
         }
-        pen.line(rect.left_bottom(), rect.right_bottom(), 0.75, pen.palette.rule);
         let [_, axis, words] = BELOW_PT;
-        pen.text(self.x, SMALL, weak, pos2(rect.center().x, rect.bottom() + axis), Align::Center);
+        named_below(self.x, rect, axis, pen);
         let (mut at, width) = (pos2(area.left() + GRID, rect.bottom() + words), area.width() - 2.0 * GRID);
         if !self.note.is_empty() {
             at.y += pen.paragraph(&self.note, SMALL, pen.palette.text, at, width);
@@ -219,40 +197,6 @@ impl Panel<'_> {
             pen.paragraph(self.test.published(), SMALL, weak, at, width);
         }
     }
-}
-
-/// Lines across at round values, with their numbers.
-pub(super) fn grid(axes: &Axes, rect: Rect, text: &dyn Fn(f64, f64) -> String, pen: &mut Pen<'_>) {
-    let ticks = axes.y.ticks(TICKS);
-    let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(0.1);
-    for value in ticks {
-        let y = axes.y.at(value);
-        pen.line(pos2(rect.left(), y), pos2(rect.right(), y), 0.5, faded(pen.palette.rule, 0.6));
-        pen.text(&text(value, step), SMALL, pen.palette.text_weak, pos2(rect.left() - GRID, y), Align::Right);
-    }
-}
-
-/// Numbers below the horizontal axis.
-pub(super) fn numbers_below(axes: &Axes, rect: Rect, scale: Scale, pen: &mut Pen<'_>) {
-    let ticks = scale.ticks((axes.x.from, axes.x.to), TICKS);
-    let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(0.1);
-    for value in ticks {
-        let at = pos2(axes.x.at(value), rect.bottom() + BELOW_PT[0] + GRID);
-        pen.line(pos2(at.x, rect.bottom()), pos2(at.x, rect.bottom() + GRID), 0.75, pen.palette.rule);
-        pen.text(&scale.text(value, step), SMALL, pen.palette.text_weak, at, Align::Center);
-    }
-}
-
-pub(super) fn axes([x, y]: [[f64; 2]; 2], rect: Rect) -> Axes {
-    let axis = |[from, to]: [f64; 2], points: Rangef| Axis { from, to, points };
-    Axes { x: axis(x, rect.x_range()), y: axis(y, Rangef::new(rect.bottom(), rect.top())) }
-}
-
-/// A value across the chart, from below.
-fn upright(axes: &Axes, value: f64, rect: Rect, dash: Dash, color: Rgba, pen: &mut Pen<'_>) {
-    let x = axes.x.at(value);
-    let ends = [pos2(x, rect.bottom()), pos2(x, rect.top())];
-    pen.lines(dash.lines(ends, 1.0, color).collect());
 }
 
 fn histograms(of: &[Histogram], [from, to]: [f64; 2], beside: Option<f64>, rect: Rect, pen: &mut Pen<'_>) {
@@ -322,7 +266,7 @@ fn boxes(of: &[(String, Option<&BoxOf>)], top: f64, scale: fn(f64) -> String, re
         // The mean with its interval.
         pen.lines(vec![upright(mean.low, mean.high, 2.0, text)]);
         let at = axes.at(middle, mean.value);
-        pen.rect(Rect::from_center_size(at, vec2(5.0, 5.0)), text);
+        square(at, MEAN_PT, text, pen);
     }
 }
 
@@ -333,43 +277,40 @@ fn points(of: &[[f64; 2]], means: &[(f64, Estimate)], beside: f64, rect: Rect, p
     numbers_below(&axes, rect, Scale::Whole, pen);
     let color = faded(pen.palette.head(0), 0.35);
     for [x, y] in of {
-        pen.rect(Rect::from_center_size(axes.at(*x, *y), vec2(2.0 * POINT_PT, 2.0 * POINT_PT)), color);
+        square(axes.at(*x, *y), 2.0 * POINT_PT, color, pen);
     }
     let text = pen.palette.text;
-    let y = axes.y.at(beside);
-    pen.lines(Dash::Dotted.lines([pos2(rect.left(), y), pos2(rect.right(), y)], 1.0, pen.palette.text_weak).collect());
+    level(&axes, beside, rect, pen.palette.text_weak, pen);
     let mean = means.iter().map(|(x, of)| axes.at(*x, of.value)).collect::<Vec<Pos2>>();
     pen.lines(mean.windows(2).map(|pair| Line { from: pair[0], to: pair[1], width: 1.5, color: text }).collect());
     for (x, of) in means {
         pen.line(axes.at(*x, of.low), axes.at(*x, of.high), 2.0, text);
-        pen.rect(Rect::from_center_size(axes.at(*x, of.value), vec2(5.0, 5.0)), text);
+        square(axes.at(*x, of.value), MEAN_PT, text, pen);
     }
 }
 
 impl Scene for DebateScene {
     fn width(&self, _: &mut Pen<'_>) -> f32 {
-        CELL_PT[0] * self.columns() as f32
+        CELLS.width(self.panels().len())
     }
 
     fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        LEAST_CELL_PT[0] * self.columns() as f32
+        CELLS.least_width(self.panels().len())
     }
 
-    fn height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
-        CELL_PT[1] * self.n_rows() as f32
+    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+        CELLS.height(self.panels().len(), width)
     }
 
-    fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
-        LEAST_CELL_PT[1] * self.n_rows() as f32
+    fn least_height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+        CELLS.least_height(self.panels().len(), width)
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        let (panels, columns) = (self.panels(), self.columns());
-        let size = vec2(area.width() / columns as f32, area.height() / self.n_rows() as f32);
+        let panels = self.panels();
         let mut last = None;
-        for (nth, panel) in panels.iter().enumerate() {
-            let at = vec2((nth % columns) as f32 * size.x, (nth / columns) as f32 * size.y);
-            panel.draw(Rect::from_min_size(area.min + at, size), pen, last != Some(panel.test));
+        for (panel, place) in panels.iter().zip(CELLS.places(area, panels.len())) {
+            panel.draw(place, pen, last != Some(panel.test));
             last = Some(panel.test);
         }
     }

@@ -4,10 +4,10 @@ use emath::{Pos2, Rect, pos2, vec2};
 
 use super::{
     chart::Scale,
-    debate::{axes, grid, numbers_below},
     font::Align,
     list::{Line, Rgba, faded},
     measure::{GRID, text_size::SMALL},
+    multiples::{Around, Cells, MEAN_PT, axes, grid, level, named_below, numbers_below, square},
     page::{Captions, Scene},
     palette::Dash,
     pen::Pen,
@@ -21,12 +21,9 @@ use crate::{
     text::{counted, decimal_text, grouped},
 };
 
-const CELL_PT: [f32; 2] = [270.0, 270.0];
-const LEAST_CELL_PT: [f32; 2] = [220.0, 230.0];
-/// Room around a chart: left, above, right, below.
-const AROUND_PT: [f32; 4] = [9.0 * GRID, 8.0 * GRID, 4.0 * GRID, 20.0 * GRID];
+const CELLS: Cells = Cells { usual: vec2(270.0, 270.0), least: vec2(220.0, 230.0), most_columns: 3 };
+const AROUND_PT: Around = Around([9.0 * GRID, 8.0 * GRID, 4.0 * GRID, 20.0 * GRID]);
 const LINE_PT: f32 = 5.0 * GRID;
-const MARK_PT: f32 = 5.0;
 const POINT_PT: f32 = 2.5;
 
 /// One model over a data set.
@@ -139,25 +136,19 @@ impl IdentityScene {
 
 impl IdentityChart<'_> {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        let [left, above, right, below] = AROUND_PT;
-        let rect = Rect::from_min_max(area.min + vec2(left, above), area.max - vec2(right, below));
+        let rect = AROUND_PT.titled(self.title, area, pen);
         let (text, weak) = (pen.palette.text, pen.palette.text_weak);
-        pen.text(self.title, SMALL, text, pos2(rect.left(), area.top() + 2.0 * GRID), Align::Left);
         let axes = axes([self.x_range, self.y_range], rect);
         grid(&axes, rect, &|value, _| (self.text)(value), pen);
         numbers_below(&axes, rect, self.scale, pen);
-        pen.line(rect.left_bottom(), rect.right_bottom(), 0.75, pen.palette.rule);
-        let below = pos2(rect.center().x, rect.bottom() + 8.0 * GRID);
-        pen.text(self.x, SMALL, weak, below, Align::Center);
+        named_below(self.x, rect, 8.0 * GRID, pen);
         let faint = faded(pen.palette.head(0), 0.3);
         for [x, y] in &self.dots {
-            pen.rect(Rect::from_center_size(axes.at(*x, *y), vec2(POINT_PT, POINT_PT)), faint);
+            square(axes.at(*x, *y), POINT_PT, faint, pen);
         }
         let mut y = rect.bottom() + 12.0 * GRID;
         if let Some((value, name)) = self.level {
-            let height = axes.y.at(value);
-            let ends = [pos2(rect.left(), height), pos2(rect.right(), height)];
-            pen.lines(Dash::Dotted.lines(ends, 1.0, weak).collect());
+            level(&axes, value, rect, weak, pen);
             let key = [pos2(rect.left(), y + LINE_PT), pos2(rect.left() + 4.0 * GRID, y + LINE_PT)];
             pen.lines(Dash::Dotted.lines(key, 1.0, weak).collect());
             pen.text(name, SMALL, text, pos2(rect.left() + 6.0 * GRID, y + LINE_PT), Align::Left);
@@ -167,7 +158,7 @@ impl IdentityChart<'_> {
             pen.lines(at.windows(2).map(|two| Line { from: two[0], to: two[1], width: 1.25, color: *color }).collect());
             for ((x, of), at) in points.iter().zip(&at) {
                 pen.line(axes.at(*x, of.low), axes.at(*x, of.high), 1.5, *color);
-                pen.rect(Rect::from_center_size(*at, vec2(MARK_PT, MARK_PT)), *color);
+                square(*at, MEAN_PT, *color, pen);
             }
             pen.line(pos2(rect.left(), y), pos2(rect.left() + 4.0 * GRID, y), 1.5, *color);
             pen.text(name, SMALL, text, pos2(rect.left() + 6.0 * GRID, y), Align::Left);
@@ -178,27 +169,25 @@ impl IdentityChart<'_> {
 
 impl Scene for IdentityScene {
     fn width(&self, _: &mut Pen<'_>) -> f32 {
-        CELL_PT[0] * self.n_charts() as f32
+        CELLS.width(self.n_charts())
     }
 
     fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        LEAST_CELL_PT[0] * self.n_charts() as f32
+        CELLS.least_width(self.n_charts())
     }
 
-    fn height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
-        CELL_PT[1]
+    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+        CELLS.height(self.n_charts(), width)
     }
 
-    fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
-        LEAST_CELL_PT[1]
+    fn least_height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+        CELLS.least_height(self.n_charts(), width)
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let charts = self.charts(pen);
-        let width = area.width() / charts.len().max(1) as f32;
-        for (nth, chart) in charts.iter().enumerate() {
-            let min = pos2(area.left() + nth as f32 * width, area.top());
-            chart.draw(Rect::from_min_size(min, vec2(width, area.height())), pen);
+        for (chart, place) in charts.iter().zip(CELLS.places(area, charts.len())) {
+            chart.draw(place, pen);
         }
     }
 

@@ -13,6 +13,7 @@ pub mod legible;
 pub mod lengths;
 pub mod list;
 pub mod measure;
+pub mod multiples;
 pub mod page;
 pub mod palette;
 pub mod paper;

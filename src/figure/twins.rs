@@ -3,38 +3,32 @@
 
 use std::f64::consts::LN_2;
 
-use emath::{Pos2, Rangef, Rect, pos2, vec2};
+use emath::{Pos2, Rect, pos2, vec2};
 
 use super::{
     chart::Scale,
     font::Align,
     list::{Line, Rgba, faded},
     measure::{GRID, text_size::SMALL},
+    multiples::{Around, axes, grid, interval, named_below, numbers_below, square, upright},
     page::{Captions, Scene},
     palette::Dash,
     pen::Pen,
-    views::{
-        axes::{Axes, Axis},
-        joined,
-    },
+    views::{axes::Axis, joined},
 };
 use crate::{
-    analysis::{
-        bootstrap::Estimate,
-        debate::twins::{GuideRow, PUBLISHED, TwinKind, TwinPoint, TwinSummary},
-    },
+    analysis::debate::twins::{GuideRow, PUBLISHED, TwinKind, TwinPoint, TwinSummary},
     text::{counted, decimal_text, share_text, weight_text},
 };
 
 const PANEL_PT: [f32; 2] = [420.0, 330.0];
 const GUIDES_PT: f32 = 300.0;
 const LEAST_WIDTH_PT: f32 = 520.0;
-/// Room around the chart: left, above, right, below.
-const AROUND_PT: [f32; 4] = [10.0 * GRID, 8.0 * GRID, 4.0 * GRID, 13.0 * GRID];
+/// Room below the chart, without the legend.
+const BELOW_PT: f32 = 13.0 * GRID;
 /// Height of a line of the legend and of the guides.
 const LINE_PT: f32 = 5.0 * GRID;
 const MARK_PT: f32 = 7.0;
-const TICKS: usize = 5;
 
 /// Twins of one model over a data set.
 #[derive(Clone, Debug)]
@@ -81,10 +75,6 @@ impl TwinScene {
     }
 }
 
-fn interval(Estimate { value, low, high }: Estimate, text: impl Fn(f64) -> String) -> String {
-    format!("{} ({} to {})", text(value), text(low), text(high))
-}
-
 fn color(kind: TwinKind, pen: &Pen<'_>) -> Rgba {
     match kind {
         TwinKind::Adversary => pen.palette.head(0),
@@ -98,35 +88,21 @@ fn color(kind: TwinKind, pen: &Pen<'_>) -> Rgba {
 /// A mark: filled where it was trained here, a frame where not.
 fn mark(kind: TwinKind, at: Pos2, pen: &mut Pen<'_>) {
     let color = color(kind, pen);
-    let rect = Rect::from_center_size(at, vec2(MARK_PT, MARK_PT));
     match kind {
-        TwinKind::Random | TwinKind::EvenInPlace => pen.frame(rect, 1.25, color),
-        _ => pen.rect(rect, color),
+        TwinKind::Random | TwinKind::EvenInPlace => {
+            pen.frame(Rect::from_center_size(at, vec2(MARK_PT, MARK_PT)), 1.25, color);
+        }
+        _ => square(at, MARK_PT, color, pen),
     }
 }
 
 fn curve(summary: &TwinSummary, rect: Rect, pen: &mut Pen<'_>) {
     let top = summary.points.iter().map(|point| point.tvd.high).fold(0.0, f64::max);
-    let axis = |from, to, points: Rangef| Axis { from, to, points };
-    let axes = Axes {
-        x: axis(0.0, LN_2 * 1.03, rect.x_range()),
-        y: axis(0.0, (1.08 * top).max(0.02), Rangef::new(rect.bottom(), rect.top())),
-    };
+    let axes = axes([[0.0, LN_2 * 1.03], [0.0, (1.08 * top).max(0.02)]], rect);
     let weak = pen.palette.text_weak;
-    let ticks = axes.y.ticks(TICKS);
-    for value in ticks {
-        let y = axes.y.at(value);
-        pen.line(pos2(rect.left(), y), pos2(rect.right(), y), 0.5, faded(pen.palette.rule, 0.6));
-        pen.text(&decimal_text(value), SMALL, weak, pos2(rect.left() - GRID, y), Align::Right);
-    }
-    for value in Scale::Linear.ticks((axes.x.from, axes.x.to), TICKS) {
-        let at = pos2(axes.x.at(value), rect.bottom() + 3.0 * GRID);
-        pen.line(pos2(at.x, rect.bottom()), pos2(at.x, rect.bottom() + GRID), 0.75, pen.palette.rule);
-        pen.text(&decimal_text(value), SMALL, weak, at, Align::Center);
-    }
-    pen.line(rect.left_bottom(), rect.right_bottom(), 0.75, pen.palette.rule);
-    let reachable = axes.x.at(summary.reachable);
-    pen.lines(Dash::Dotted.lines([pos2(reachable, rect.bottom()), pos2(reachable, rect.top())], 1.0, weak).collect());
+    grid(&axes, rect, &|value, _| decimal_text(value), pen);
+    numbers_below(&axes, rect, Scale::Linear, pen);
+    upright(&axes, summary.reachable, rect, Dash::Dotted, weak, pen);
     let mut adversaries: Vec<&TwinPoint> =
         summary.points.iter().filter(|point| point.kind == TwinKind::Adversary).collect();
     adversaries.sort_by(|a, b| a.lambda.unwrap_or(0.0).total_cmp(&b.lambda.unwrap_or(0.0)));
@@ -208,17 +184,13 @@ impl Scene for TwinScene {
         } else {
             area.width() * PANEL_PT[0] / (PANEL_PT[0] + GUIDES_PT)
         };
-        let [left, above, right, below] = AROUND_PT;
         let panel = Rect::from_min_size(area.min, vec2(width, area.height()));
-        let lower = below + self.legend_height();
-        let rect = Rect::from_min_max(panel.min + vec2(left, above), panel.max - vec2(right, lower));
-        let (text, weak) = (pen.palette.text, pen.palette.text_weak);
-        let title = pos2(rect.left(), panel.top() + 2.0 * GRID);
-        pen.text("Change of the output (TVD) by change of attention", SMALL, text, title, Align::Left);
+        let around = Around([10.0 * GRID, 8.0 * GRID, 4.0 * GRID, BELOW_PT + self.legend_height()]);
+        let text = pen.palette.text;
+        let rect = around.titled("Change of the output (TVD) by change of attention", panel, pen);
         curve(&self.summary, rect, pen);
-        let axis = pos2(rect.center().x, rect.bottom() + 8.0 * GRID);
-        pen.text("attention’s distance from the model’s (JSD, nats)", SMALL, weak, axis, Align::Center);
-        let mut y = rect.bottom() + below;
+        named_below("attention’s distance from the model’s (JSD, nats)", rect, 8.0 * GRID, pen);
+        let mut y = rect.bottom() + BELOW_PT;
         for kind in TwinKind::ALL.into_iter().filter(|kind| self.has(*kind)) {
             mark(kind, pos2(rect.left() + MARK_PT / 2.0, y), pen);
             pen.text(kind.title(), SMALL, text, pos2(rect.left() + 3.0 * GRID, y), Align::Left);
