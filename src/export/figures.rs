@@ -10,13 +10,13 @@ use emath::Vec2;
 
 use super::{ExportError, atomic_write};
 use crate::{
-    analysis::{PointCloud, reading::Captures, timing::Timing},
+    analysis::{PointCloud, reading::Captures},
     capture::{Capture, RgbaBuffer},
     figure::{
         Typesetter,
         data::{self, DataFormat, Table},
         paper,
-        spec::{self, Drawing, FigureError, FigureInput, FigureSpec},
+        spec::{self, Drawing, FigureError, FigureInput, FigureSpec, Measurements},
         views::lab::Answered,
         web,
         write::{FigureFormat, PixelOptions, pixels, svg},
@@ -34,8 +34,7 @@ pub struct FigureRequest {
     pub other: Option<Arc<Capture>>,
     /// What the laboratory answered.
     pub answers: Vec<Answered>,
-    /// Times that were measured of the model.
-    pub timing: Option<Arc<Timing>>,
+    pub measured: Measurements,
 }
 
 /// What would be written, to be looked at.
@@ -76,13 +75,12 @@ impl FigureRequest {
     /// What is drawn.
     pub fn subject(&self) -> FigureInput<'_> {
         let captures = Captures { this: &self.capture, other: self.other.as_deref() };
-        FigureInput { captures, cloud: &self.cloud, answers: &self.answers, timing: self.timing.as_ref() }
+        FigureInput { captures, cloud: &self.cloud, answers: &self.answers, measured: &self.measured }
     }
 
     /// What it is made of beside its spec and its capture: numbers that tell each apart.
     pub fn identities(&self) -> Vec<usize> {
-        let timing = self.timing.iter().map(|timing| Arc::as_ptr(timing) as usize);
-        self.answers.iter().map(Answered::identity).chain(timing).collect()
+        self.answers.iter().map(Answered::identity).chain(self.measured.identities()).collect()
     }
 
     fn draw(&self, type_: &mut Typesetter) -> Result<Vec<Drawing>, FigureError> {

@@ -5,7 +5,6 @@
 
 pub mod chart;
 pub mod data;
-pub mod debate;
 pub mod font;
 pub mod identifiability;
 pub mod legend;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     ViewOptions,
     views::{
-        Facts, ViewSpec, atlas, average, cost, diagram, distance, grid, headpage, heads, heatmap, image, lab, matrix,
+        Facts, ViewSpec, atlas, average, cost, debate, diagram, distance, grid, headpage, heads, heatmap, image, lab, matrix,
         paths, positions, scatter, simplex, states, text, why, writing,
     },
 };
@@ -40,6 +40,8 @@ pub enum ViewKind {
     HeadPage,
     /// Mean attention over many inputs.
     Average,
+    /// Tests of attention as explanation over many inputs.
+    Debate,
     /// What explains a prediction.
     Lab,
     /// One weight step by step.
@@ -71,6 +73,7 @@ const VIEWS: &[&ViewSpec] = &[
     &atlas::SPEC,
     &headpage::SPEC,
     &average::SPEC,
+    &debate::SPEC,
     &lab::SPEC,
     &why::SPEC,
     &simplex::SPEC,

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use crate::{
+    analysis::debate::{CorpusDebate, CorpusQuestion},
     capture::groups::GroupedText,
     corpus::{
         Corpus, CorpusError, Kept,
@@ -36,6 +37,21 @@ impl CorpusOrder {
     pub fn new(document: DocumentId, model: ModelId, source: CorpusSource, options: CorpusOptions) -> Self {
         Self { document, model, source, options, known: None }
     }
+}
+
+/// Inputs of a corpus on which attention is tested as an explanation.
+#[derive(Clone, Debug)]
+pub struct DebateOrder {
+    pub document: DocumentId,
+    pub model: ModelId,
+    /// All inputs, and what the corpus is called.
+    pub list: Arc<InputList>,
+    pub corpus: String,
+    pub question: CorpusQuestion,
+    /// Those that are tested, by their places in the list.
+    pub inputs: Vec<usize>,
+    /// What was measured before, to go on from there.
+    pub known: Option<Arc<CorpusDebate>>,
 }
 
 /// Where inputs come from.

@@ -5,6 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use crate::{
     analysis::{
         cloud_query::CloudResult,
+        debate::CorpusDebate,
         explain::report::Report,
         projection::Projection,
         reading::store::{Answer, PatternKey},
@@ -75,6 +76,8 @@ event_kinds! {
     Load(LoadAnswer),
     Run(RunAnswer),
     Corpus(CorpusAnswer),
+    /// Tests of attention as an explanation.
+    Debate(DebateAnswer),
     /// What can be chosen about a corpus, and what it will take: as far as it is known, and in the end.
     Look(Arc<CorpusLook>),
     Project(ProjectionAnswer),
@@ -142,6 +145,14 @@ pub enum CorpusAnswer {
     Progress(CorpusProgress),
     /// A corpus as far as it was run: now and then in between, and as the answer in the end.
     SoFar(Box<CorpusSoFar>),
+}
+
+/// What tests over a corpus came to.
+#[derive(Clone, Debug)]
+pub enum DebateAnswer {
+    /// Of some inputs: others are on their way, or it was stopped.
+    SoFar(Arc<CorpusDebate>),
+    Found(Arc<CorpusDebate>),
 }
 
 /// Planes of joint spaces.

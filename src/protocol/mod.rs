@@ -15,12 +15,13 @@ mod session_file;
 
 pub use capture_file::CaptureFile;
 pub use corpus::{
-    CorpusLook, CorpusOptions, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, LeftOut,
+    CorpusLook, CorpusOptions, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, DebateOrder,
+    LeftOut,
 };
 pub use edit_request::{Between, EditRequest, PatchSource, PatchedRows};
 pub use event::{
-    Catalog, CorpusAnswer, DownloadAnswer, Event, EventKind, ExplanationAnswer, LaneAnswer, LoadAnswer, MeasureAnswer,
-    ProjectionAnswer, ReadAnswer, RenderedFigure, RunAnswer, SurveyAnswer, Update,
+    Catalog, CorpusAnswer, DebateAnswer, DownloadAnswer, Event, EventKind, ExplanationAnswer, LaneAnswer, LoadAnswer,
+    MeasureAnswer, ProjectionAnswer, ReadAnswer, RenderedFigure, RunAnswer, SurveyAnswer, Update,
 };
 pub use failure::{Failure, TooLong};
 pub use mean::MeanInputs;

@@ -18,7 +18,7 @@ use crate::{
     model::{Generation, ImageSource, Input},
 };
 
-use super::{CorpusOrder, EditRequest, ModelSource, SessionRequest};
+use super::{CorpusOrder, DebateOrder, EditRequest, ModelSource, SessionRequest};
 
 /// Work for the background thread.
 #[derive(Clone, Debug)]
@@ -49,6 +49,8 @@ pub enum Request {
     },
     /// Run a model on many inputs. Gives way to everything else between two passes.
     Corpus(Box<CorpusOrder>),
+    /// Test attention as an explanation of many inputs. Gives way to everything else but corpora between two inputs.
+    Debate(Box<DebateOrder>),
     /// Look at many inputs before they are run.
     LookAtCorpus(Box<CorpusOrder>),
     /// Project the joint query–key space of every head of one stack.
@@ -102,6 +104,7 @@ impl Request {
             Self::Load { document, .. } => Lane::Load(*document),
             Self::Run { document, .. } => Lane::Run(*document),
             Self::Corpus(order) => Lane::Corpus(order.document),
+            Self::Debate(order) => Lane::Debate(order.document),
             Self::LookAtCorpus(_) => Lane::Look,
             Self::Project { pane, .. } => Lane::Project(*pane),
             Self::Survey { pane, survey } => Lane::Survey(*pane, survey.question.kind()),
@@ -131,6 +134,8 @@ pub enum Lane {
     Run(DocumentId),
     /// Running a model on many inputs for a document.
     Corpus(DocumentId),
+    /// Testing attention as an explanation of a document's corpus.
+    Debate(DocumentId),
     /// Looking at a corpus before it is run.
     Look,
     Project(PaneId),

@@ -64,6 +64,11 @@ impl Session {
                 let document = panes.get(pane).and_then(|pane| documents.find_mut(pane.document));
                 document.map_or_else(Vec::new, |document| document.list_outcomes(jobs.next()))
             }
+            PaneCommand::Debate => {
+                let Some(pane) = panes.get(pane) else { return Vec::new() };
+                let document = documents.find_mut(pane.document);
+                document.map_or_else(Vec::new, |document| document.debate_inputs(&pane.options.debate, jobs.next()))
+            }
             PaneCommand::Close => {
                 let before = Arrangement::of(panes, documents);
                 let effects = panes.close_pane(pane, documents, notices, jobs);

@@ -212,6 +212,7 @@ impl Document {
         if let Some(corpus) = self.corpus.as_deref_mut() {
             corpus.is_owed |= corpus.data.is_pending();
             corpus.data.cancel();
+            corpus.debate.cancel();
         }
     }
 }

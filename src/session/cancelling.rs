@@ -9,7 +9,7 @@ impl Session {
         match lane {
             Lane::Download => return self.download.stop(),
             Lane::Look => return self.corpus_sheet.take().map(CorpusSheet::close).unwrap_or_default(),
-            // Patterns that are still shown are asked for again; a cancelled corpus publishes what it has.
+            // Patterns that are still shown are asked for again; a cancelled corpus publishes what it has, as do its tests.
             // Files of sessions are always written.
             Lane::Catalog
             | Lane::Forget
@@ -17,6 +17,7 @@ impl Session {
             | Lane::Thumbnail
             | Lane::Session
             | Lane::Corpus(_)
+            | Lane::Debate(_)
             | Lane::Outcomes(_) => {}
             Lane::Load(id) => {
                 if let Some(document) = self.documents.find_mut(id) {
@@ -73,6 +74,7 @@ impl Session {
             | Lane::Session
             | Lane::Look
             | Lane::Corpus(_)
+            | Lane::Debate(_)
             | Lane::Outcomes(_)
             | Lane::Project(_)
             | Lane::SecondOpinion(_)
@@ -92,6 +94,7 @@ impl Session {
         let mut lanes: Vec<Lane> = self.documents.iter().map(|document| Lane::Load(document.id)).collect();
         lanes.extend(self.documents.iter().map(|document| Lane::Run(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::Corpus(document.id)));
+        lanes.extend(self.documents.iter().map(|document| Lane::Debate(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::SecondOpinion(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::Measure(document.id)));
         lanes.extend(self.panes.iter().map(Pane::projection_lane));

@@ -172,6 +172,8 @@ pub enum PaneCommand {
     Survey(CloudQuery),
     /// List all that the model can say, unless that is known or on its way.
     ListOutcomes,
+    /// Test attention as an explanation over the corpus, with the options of the pane; what is known is not measured again.
+    Debate,
     /// Ask the laboratory, for a column.
     Explain(&'static str, MethodCall, Target),
     /// Ask the laboratory, for a column, what was not begun because it takes long.

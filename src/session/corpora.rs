@@ -103,8 +103,9 @@ impl Document {
 
     pub(super) fn close_corpus(&mut self) -> Vec<Effect> {
         self.corpus_input = None;
-        let runs = self.corpus.take().is_some_and(|corpus| corpus.data.is_pending());
-        if runs { vec![Effect::Cancel(Lane::Corpus(self.id))] } else { Vec::new() }
+        let tests = self.forget_debate().then_some(Lane::Debate(self.id));
+        let runs = self.corpus.take().is_some_and(|corpus| corpus.data.is_pending()).then_some(Lane::Corpus(self.id));
+        tests.into_iter().chain(runs).map(Effect::Cancel).collect()
     }
 
     /// Changes which inputs of its corpus are listed and laid out.
@@ -155,6 +156,9 @@ impl Document {
         if self.timing.is_pending() {
             self.timing.cancel();
             effects.push(Effect::Cancel(Lane::Measure(self.id)));
+        }
+        if self.forget_debate() {
+            effects.push(Effect::Cancel(Lane::Debate(self.id)));
         }
         let Some(corpus) = self.corpus.as_deref_mut() else { return effects };
         if matches!(corpus.source, CorpusSource::Captures(_)) {

@@ -197,8 +197,8 @@ impl Document {
     }
 
     /// The lanes in which it waits for something that ends with it.
-    pub(super) fn lanes(&self) -> [Lane; 3] {
-        [Lane::Load(self.id), Lane::Run(self.id), Lane::Corpus(self.id)]
+    pub(super) fn lanes(&self) -> [Lane; 4] {
+        [Lane::Load(self.id), Lane::Run(self.id), Lane::Corpus(self.id), Lane::Debate(self.id)]
     }
 
     /// The models that the worker must keep for it.

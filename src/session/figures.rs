@@ -17,7 +17,7 @@ use crate::{
     figure::{
         FigureExtent, ViewKind,
         data::DataFormat,
-        spec::{Each, FigureSpec, Paper, Subtrahend},
+        spec::{Each, FigureSpec, Measurements, Paper, Subtrahend},
     },
     ids::{HeadId, JobId},
     protocol::{DrawFor, RenderedFigure, Request, Update},
@@ -265,8 +265,8 @@ pub(super) fn figure(pane: &Pane, documents: &Documents, options: FigureOptions)
         if pane.view.facts().reads_corpus { pane.cloud(document)? } else { PointCloud::Input(Arc::clone(&capture)) };
     let spec = Arc::new(spec_of(pane, document, (&capture, &cloud), options));
     let answers = pane.answers(&capture);
-    let timing = document.shown_timing().cloned();
-    Some(FigureRequest { spec, capture, cloud, other, answers, timing })
+    let measured = Measurements { timing: document.shown_timing().cloned(), debate: document.debate().cloned() };
+    Some(FigureRequest { spec, capture, cloud, other, answers, measured })
 }
 
 /// How what a pane shows is drawn.

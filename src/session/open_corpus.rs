@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{ListCommand, Loadable};
 use crate::{
+    analysis::debate::CorpusDebate,
     corpus::{Corpus, CorpusView, Filter, Selection, SortBy},
     protocol::{CorpusOptions, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource},
 };
@@ -29,6 +30,8 @@ pub struct OpenCorpus {
     pub plan: Option<Arc<CorpusPlan>>,
     pub progress: Option<CorpusProgress>,
     pub data: Loadable<Arc<CorpusSoFar>>,
+    /// Tests of attention as an explanation of its inputs.
+    pub debate: Loadable<Arc<CorpusDebate>>,
     /// What the list is narrowed to: a part of a text, or `annotation=value`.
     pub filter: String,
     /// What the list is sorted by, and whether from the largest.
@@ -59,6 +62,7 @@ impl OpenCorpus {
             plan: None,
             progress: None,
             data: Loadable::Empty,
+            debate: Loadable::Empty,
             filter: String::new(),
             sort: (SortBy::Source, false),
             selected: BTreeSet::new(),
@@ -88,7 +92,8 @@ impl OpenCorpus {
     /// The same for another document, without what is on its way.
     pub(super) fn copy(&self) -> Self {
         let data = self.data.latest().cloned().map_or(Loadable::Empty, Loadable::Ready);
-        Self { data, progress: None, is_owed: false, ..self.clone() }
+        let debate = self.debate.latest().cloned().map_or(Loadable::Empty, Loadable::Ready);
+        Self { data, debate, progress: None, is_owed: false, ..self.clone() }
     }
 
     /// What was run so far.

@@ -5,7 +5,7 @@ use std::{collections::HashMap, io, sync::Arc, time::Instant};
 use super::{
     AnalysisEngine, FileEngine, HubEngine, JobControl, SessionEngine, Stop, capture_file,
     changes::{Aids, resolve},
-    cloud_thread, corpus,
+    cloud_thread, corpus, debate,
     disk_cache::{DiskCache, Fingerprint},
     explain, head_folder,
     idle::give_back,
@@ -18,6 +18,7 @@ use super::{
 use crate::{
     analysis::{
         Space,
+        debate::CorpusDebate,
         projection::{Aside, NoShelf},
         reading::{Reading, Source},
         timing::lengths,
@@ -25,12 +26,13 @@ use crate::{
     digest::sha256,
     figure::ViewKind,
     ids::{DocumentId, ModelId, Side},
+    lab::LabError,
     model::{
         self, Cancelled, Encoded, EngineOptions, Generation, Input, LoadError, Logits, Model, ModelError, ModelFiles,
         Progress, RunPlan, Sites, Stage, input::open_picture, locate,
     },
     protocol::{
-        CorpusOrder, EditRequest, EventKind, Failure, LoadAnswer, LoadedModel, MeasureAnswer, ModelSource, Outcomes,
+        CorpusOrder, DebateAnswer, DebateOrder, EditRequest, EventKind, Failure, LoadAnswer, LoadedModel, MeasureAnswer, ModelSource, Outcomes,
         Request, RunAnswer, TooLong,
     },
     spec::Modality,
@@ -167,6 +169,31 @@ impl ModelEngine {
         corpus::look(held, order, control)
     }
 
+    fn debate(&self, order: DebateOrder, control: &JobControl) -> Result<EventKind, Stop> {
+        let Some(Held { model, .. }) = self.models.get(&order.model) else { return Err(no_model()) };
+        let DebateOrder { list, corpus, question, inputs, known, .. } = &order;
+        let names = (model.spec().name.as_str(), corpus.as_str());
+        let mut found = CorpusDebate::begin(names, question.clone(), inputs.clone(), known.as_deref());
+        let gives_way = || control.check().is_ok() && control.is_awaited(Urgency::Corpus);
+        let go_on = |progress| if gives_way() { Err(Cancelled) } else { control.report(progress) };
+        let tell = |found: &CorpusDebate| {
+            control.tell(EventKind::Debate(DebateAnswer::SoFar(Arc::new(CorpusDebate::clone(found)))));
+        };
+        match debate::go_on(&mut found, (model, list), &go_on, &mut |found| tell(found)) {
+            Ok(()) => Ok(EventKind::Debate(DebateAnswer::Found(Arc::new(found)))),
+            Err(error) if error.is_cancelled() && control.check().is_ok() => {
+                let known = Some(Arc::new(found));
+                Err(Stop::Later(Box::new(Request::Debate(Box::new(DebateOrder { known, ..order })))))
+            }
+            Err(error) if error.is_cancelled() => {
+                tell(&found);
+                Err(Stop::Cancelled)
+            }
+            Err(LabError::Model(error)) => Err(error.into()),
+            Err(error) => Err(Stop::Failed(Failure { summary: sentence(&error.to_string()), details: String::new() })),
+        }
+    }
+
     fn second_opinion(&self, id: ModelId, input: &Input, control: &JobControl) -> Result<EventKind, Stop> {
         let Some(Held { model, source, .. }) = self.models.get(&id) else { return Err(no_model()) };
         control.report(Progress { stage: Stage::Encode, done: 0, total: 1 })?;
@@ -271,6 +298,7 @@ impl Engine for ModelEngine {
             Request::Measure(document, id, input) => self.measure((document, id, input), control),
             Request::Outcomes(_, id) => self.outcomes(id),
             Request::Corpus(order) => self.corpus(*order, control),
+            Request::Debate(order) => self.debate(*order, control),
             Request::LookAtCorpus(order) => self.look(*order, control),
             // Whoever has only this thread gets the same answers.
             Request::Project { cloud, stack, options, known, first, .. } => {

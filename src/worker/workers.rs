@@ -74,6 +74,7 @@ impl Workers {
             Lane::Load(_)
             | Lane::Run(_)
             | Lane::Corpus(_)
+            | Lane::Debate(_)
             | Lane::Look
             | Lane::Explain(..)
             | Lane::SecondOpinion(_)

@@ -281,7 +281,7 @@ fn figures_and_numbers_of_an_overlay_say_what_they_are() {
             captures: Captures::one(&figure.capture),
             cloud: &figure.cloud,
             answers: &figure.answers,
-            timing: None,
+            measured: &spec::Measurements::default(),
         };
         let drawn = spec::all(&figure.spec, subject).unwrap();
         let table = spec::table(&drawn, &figure.spec, subject).unwrap();
@@ -320,7 +320,7 @@ fn an_answer_by_heads_is_drawn_of_all_heads_that_are_on() {
             captures: Captures::one(&figure.capture),
             cloud: &figure.cloud,
             answers: &figure.answers,
-            timing: None,
+            measured: &spec::Measurements::default(),
         };
         let drawn = spec::all(&figure.spec, subject).unwrap();
         (drawn.len(), drawn[0].scene.captions())

@@ -2,14 +2,18 @@
 //! 2019; Serrano and Smith 2019).
 
 pub mod identifiability;
+mod labels;
+mod over_corpus;
 mod summary;
 pub mod twins;
 
 use serde::{Deserialize, Serialize};
 
+pub use labels::{Labelled, Labels, labelled_summary};
+pub use over_corpus::{CorpusDebate, CorpusQuestion};
 pub use summary::{
     AGREEMENT_BINS, AdversarySummary, AgreementSummary, BoxOf, ByLargest, DebateSummary, ErasureSummary, FAR_BINS,
-    Histogram, SummaryOptions, largest_bin, summary,
+    Histogram, InputPoint, SummaryOptions, largest_bin, summary,
 };
 
 use crate::analysis::explain::report::{LabQuestion, MethodSpec};
@@ -68,6 +72,18 @@ vocabulary! {
         "Serrano and Smith: erasing by the gradient flips decisions with fewer weights than erasing by attention",
         "An order that flips decisions early has the weights that matter first. Weights are of states, not of words, which \
          states around them have read as well."),
+}
+
+impl DebateTest {
+    /// On screen.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Correlation => "Correlation",
+            Self::Permutation => "Shuffled weights",
+            Self::Adversary => "Other weights",
+            Self::Erasure => "Erasure",
+        }
+    }
 }
 
 /// What is measured, and how.

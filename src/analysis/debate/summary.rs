@@ -1,6 +1,6 @@
 //! What the inputs come to: histograms, means with intervals, quartiles.
 
-use super::{DebateTest, Erased, Instance, RankAgreement};
+use super::{DebateTest, Erased, Instance, Labelled, RankAgreement};
 use crate::{
     analysis::bootstrap::{Estimate, quantile},
     random::SplitMix,
@@ -34,11 +34,13 @@ impl Default for SummaryOptions {
 }
 
 /// All tests over a data set; `None` for those that were not made.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DebateSummary {
     pub n_inputs: usize,
-    /// Predicted classes with the number of their inputs, by name.
+    /// Classes with the number of their inputs, by name.
     pub classes: Vec<(String, usize)>,
+    /// Whose classes these are; `None` of predicted ones.
+    pub labelled: Option<Labelled>,
     pub epsilon: f64,
     pub gradient: Option<AgreementSummary>,
     pub leave_one_out: Option<AgreementSummary>,
@@ -48,7 +50,15 @@ pub struct DebateSummary {
     pub erasure: Option<Vec<ErasureSummary>>,
 }
 
-/// Shares of inputs by bin, of one predicted class or of all.
+/// One input in a chart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InputPoint {
+    /// Its place in the corpus, from 0.
+    pub input: usize,
+    pub at: [f64; 2],
+}
+
+/// Shares of inputs by bin, of one class or of all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
     /// Name of the class; empty of all together.
@@ -93,7 +103,7 @@ pub struct ByLargest {
     /// Of all inputs.
     pub all: BoxOf,
     /// Largest weight and value of each input.
-    pub points: Vec<[f64; 2]>,
+    pub points: Vec<InputPoint>,
 }
 
 /// Distances of other weights with the same output.
@@ -109,7 +119,7 @@ pub struct AdversarySummary {
     pub kept: f64,
     pub n_steps: usize,
     /// Tokens and distance of each input.
-    pub by_length: Vec<[f64; 2]>,
+    pub by_length: Vec<InputPoint>,
     /// Mean distance by thirds of the inputs in order of length, at the mean number of tokens.
     pub of_lengths: Vec<(f64, Estimate)>,
 }
@@ -149,6 +159,7 @@ pub fn summary(instances: &[Instance], options: &SummaryOptions) -> DebateSummar
         permutation,
         adversary: of(DebateTest::Adversary).adversary(options.epsilon),
         erasure: of(DebateTest::Erasure).erasure(),
+        labelled: None,
         classes,
     }
 }
@@ -240,13 +251,13 @@ impl TestedInputs<'_> {
     }
 
     fn by_largest(&self, value: impl Fn(&Instance) -> Option<f64>) -> Option<ByLargest> {
-        let points = self.instances.iter().filter_map(|of| Some([f64::from(of.largest), value(of)?]));
-        let points: Vec<[f64; 2]> = points.collect();
+        let point = |of: &Instance| Some(InputPoint { input: of.input, at: [f64::from(of.largest), value(of)?] });
+        let points: Vec<InputPoint> = self.instances.iter().filter_map(point).collect();
         let boxes = std::array::from_fn(|bin| {
-            let own = points.iter().filter(|[largest, _]| largest_bin(*largest) == bin).map(|[_, value]| *value);
+            let own = points.iter().filter(|point| largest_bin(point.at[0]) == bin).map(|point| point.at[1]);
             self.how.boxed(own.collect())
         });
-        let all = self.how.boxed(points.iter().map(|[_, value]| *value).collect())?;
+        let all = self.how.boxed(points.iter().map(|point| point.at[1]).collect())?;
         Some(ByLargest { boxes, all, points })
     }
 
@@ -255,10 +266,14 @@ impl TestedInputs<'_> {
         let measured: Vec<_> = measured.collect();
         let values: Vec<_> = measured.iter().map(|(of, all)| (*of, all.farthest(epsilon), None)).collect();
         let by_largest = self.by_largest(|of| of.adversary.as_ref().map(|all| all.farthest(epsilon)))?;
-        let mut by_length: Vec<[f64; 2]> = values.iter().map(|(of, far, _)| [of.n_tokens as f64, *far]).collect();
-        by_length.sort_by(|a, b| a[0].total_cmp(&b[0]));
-        let of_part = |part: &[[f64; 2]]| {
-            let [lengths, far] = [0, 1].map(|axis| part.iter().map(|point| point[axis]).collect::<Vec<f64>>());
+        let point = |(of, far, _): &(&Instance, f64, Option<f64>)| InputPoint {
+            input: of.input,
+            at: [of.n_tokens as f64, *far],
+        };
+        let mut by_length: Vec<InputPoint> = values.iter().map(point).collect();
+        by_length.sort_by(|a, b| a.at[0].total_cmp(&b.at[0]));
+        let of_part = |part: &[InputPoint]| {
+            let [lengths, far] = [0, 1].map(|axis| part.iter().map(|point| point.at[axis]).collect::<Vec<f64>>());
             Some((spread(&lengths).0, self.how.mean(&far)?))
         };
         let of_lengths = by_length.chunks(by_length.len().div_ceil(3).max(1)).filter_map(of_part).collect();

@@ -11,18 +11,15 @@ use crate::{
     analysis::{
         bootstrap::Estimate,
         debate::{
-            AgreementSummary, BoxOf, ByLargest, Correlations, DebateOptions, DebateSummary, DebateTest, Histogram,
-            Instance, METHOD, RankAgreement, SummaryOptions, summary,
+            AgreementSummary, BoxOf, ByLargest, DebateOptions, DebateSummary, DebateTest, Histogram, Instance, Labels,
+            METHOD, SummaryOptions, labelled_summary,
         },
     },
     cli::{CliError, open_identified, show_progress},
     corpus::list::InputList,
-    figure::{
-        data::{DataColumn, DataValues, Table},
-        debate::DebateScene,
-    },
+    figure::views::debate::{DebateScene, rows},
     model::{Cancelled, Model, Progress, Stage},
-    text::{counted, decimal_text, share_text, weight_text},
+    text::{capitalised, decimal_text, share_text, weight_text},
     worker::{self, disk_cache::Fingerprint},
 };
 
@@ -53,15 +50,15 @@ pub struct DebateArguments {
     /// recurrent classifiers; 100 where each step runs the model]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     steps: Option<u32>,
+    /// Column with classes: histograms are told apart by them instead of by what the model says
+    #[arg(long, value_name = "NAME")]
+    label_column: Option<String>,
     /// How much the probabilities may change under other weights
     #[arg(long, default_value_t = 0.01, value_name = "SHARE")]
     epsilon: f64,
 }
 
 const ALL: &str = "all";
-
-/// One of the agreements of an input.
-type Pick = fn(&Correlations) -> Option<RankAgreement>;
 
 /// One test, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +96,8 @@ pub fn run(asked: &DebateArguments) -> Result<(), CliError> {
         return Err(CliError::Usage("--epsilon is a share, such as 0.01".to_owned()));
     }
     let list = asked.inputs.read.list()?;
+    let labels = asked.label_column.as_deref().map(|column| Labels::of(&list, column)).transpose();
+    let labels = labels.map_err(CliError::Usage)?;
     let (model, identity) = open_identified(&asked.model, &asked.inputs.read.engine()?)?;
     if !model.reads_whole() || model.outputs().is_none_or(|outputs| !outputs.has_probabilities()) {
         let what = "is no classifier: the tests compare probabilities of one output for each text";
@@ -108,7 +107,7 @@ pub fn run(asked: &DebateArguments) -> Result<(), CliError> {
     let measured = measured((&model, &identity), &list, &options, asked)?;
     let how =
         SummaryOptions { epsilon: asked.epsilon, samples: asked.inputs.samples(), seed: asked.inputs.seed };
-    let summary = summary(&measured.instances, &how);
+    let summary = labelled_summary(&measured.instances, labels.as_ref(), &how);
     let scene = DebateScene { model: model.spec().name.clone(), corpus: asked.inputs.read.name(), summary };
     let document = document(&scene, &measured, (&options, asked));
     asked.inputs.tell(
@@ -173,7 +172,8 @@ fn document(
         let bins = bins.map(|(of, largest)| json!({ "largest_weight": largest, "box": of.as_ref().map(boxed) }));
         json!({ "all": boxed(&of.all), "bins": bins.collect::<Vec<_>>() })
     };
-    let DebateSummary { classes, gradient, leave_one_out, both, permutation, adversary, erasure, .. } = &scene.summary;
+    let DebateSummary { classes, labelled, gradient, leave_one_out, both, permutation, adversary, erasure, .. } =
+        &scene.summary;
     let adversary = adversary.as_ref().map(|of| {
         let lengths = of.of_lengths.iter().map(|(tokens, far)| json!({ "tokens": tokens, "jsd": number(far) }));
         json!({
@@ -197,6 +197,7 @@ fn document(
         "parameters": asked.inputs.parameters(json!({
             "tests": options.tests, "layer": options.layer, "head": options.head,
             "permutations": options.n_permutations, "steps": options.n_steps, "epsilon": asked.epsilon,
+            "label_column": asked.label_column,
             "seed": options.seed,
         })),
         "model": scene.model,
@@ -205,6 +206,7 @@ fn document(
         "result": {
             "n": measured.instances.len(),
             "left_out": measured.left_out.iter().map(|(input, why)| json!({ "input": input, "why": why })).collect::<Vec<_>>(),
+            "says_label": labelled.as_ref().map(|of| json!({ "n": of.n, "right": of.n_right })),
             "classes": classes.iter().map(|(class, n)| json!({ "class": class, "n": n })).collect::<Vec<_>>(),
             "correlation": gradient.as_ref().map(|gradient| json!({
                 "gradient": agreement(gradient),
@@ -218,55 +220,19 @@ fn document(
     })
 }
 
-/// A row for each input; what was not measured, or is not there, is no number.
-fn rows(instances: &[Instance], epsilon: f64) -> Table {
-    let index = |of: &dyn Fn(&Instance) -> usize| DataValues::Index(instances.iter().map(|it| of(it) as u32).collect());
-    let number = |of: &dyn Fn(&Instance) -> Option<f32>| {
-        DataValues::Number(instances.iter().map(|it| of(it).unwrap_or(f32::NAN)).collect())
-    };
-    let class = DataValues::Text(instances.iter().map(|it| it.class.clone()).collect());
-    let mut columns: Vec<(&'static str, DataValues)> = vec![
-        ("input", index(&|it| it.input)),
-        ("class", class),
-        ("probability", number(&|it| Some(it.probability))),
-        ("tokens", index(&|it| it.n_tokens)),
-        ("largest_weight", number(&|it| Some(it.largest))),
-    ];
-    let agreements: [(&'static str, &'static str, Pick); 3] = [
-        ("tau_gradient", "p_gradient", |all| all.gradient),
-        ("tau_leave_one_out", "p_leave_one_out", |all| all.leave_one_out),
-        ("tau_gradient_leave_one_out", "p_gradient_leave_one_out", |all| all.both),
-    ];
-    for (tau, p, of) in agreements {
-        let found = |it: &Instance| it.correlation.as_ref().and_then(of);
-        columns.extend([(tau, number(&|it| Some(found(it)?.tau))), (p, number(&|it| Some(found(it)?.p)))]);
-    }
-    let far = |it: &Instance| Some(it.adversary.as_ref()?.farthest(epsilon) as f32);
-    columns.extend([
-        ("permutation", number(&|it| it.permutation)),
-        ("jsd", number(&far)),
-        ("jsd_reachable", number(&|it| Some(it.adversary.as_ref()?.reachable))),
-        ("erased_attention", number(&|it| it.erasure.as_ref()?.attention)),
-        ("erased_gradient", number(&|it| it.erasure.as_ref()?.gradient)),
-        ("erased_attention_gradient", number(&|it| it.erasure.as_ref()?.product)),
-        ("erased_random", number(&|it| Some(it.erasure.as_ref()?.random_mean()? as f32))),
-    ]);
-    let columns = columns.into_iter().map(|(name, values)| DataColumn { name: name.into(), values });
-    Table { provenance: String::new(), columns: columns.collect() }
-}
-
 /// The result as text.
 fn table(scene: &DebateScene, measured: &Measured<Instance>, options: &DebateOptions) -> String {
-    let DebateSummary { classes, gradient, leave_one_out, both, permutation, adversary, erasure, .. } = &scene.summary;
+    let DebateSummary { labelled, gradient, leave_one_out, both, permutation, adversary, erasure, .. } = &scene.summary;
     let mut out = String::new();
     let mut line = |text: String| {
         out.push_str(&text);
         out.push('\n');
     };
-    let n_of: Vec<String> = classes.iter().map(|(class, n)| format!("{class} {n}")).collect();
     let left_out = measured.left_out.len();
-    let n = counted(measured.instances.len(), "input");
-    line(format!("{} on {}: {n} ({}), {left_out} left out", scene.model, scene.corpus, n_of.join(", ")));
+    line(format!("{} on {}: {}, {left_out} left out", scene.model, scene.corpus, scene.inputs_text()));
+    if let Some(labelled) = labelled {
+        line(capitalised(&format!("{}.", labelled.text())));
+    }
     let named = [
         ("τ of attention and gradient × input", gradient),
         ("τ of attention and leave-one-out", leave_one_out),

@@ -18,6 +18,7 @@ use crate::{
     text::{bytes_text, counted, unreadable},
     worker::{
         corpus::{inputs_key, model_key},
+        debate::MOST_IN_VAIN,
         disk_cache::Fingerprint,
     },
 };
@@ -25,8 +26,6 @@ use crate::{
 const VERSION: u32 = 2;
 /// Larger files are refused.
 const MAX_BYTES: u64 = 1 << 28;
-/// So many inputs that cannot be measured, with none that can, are enough to stop.
-const MOST_IN_VAIN: usize = 20;
 /// Between two writings of the file.
 const EVERY: Duration = Duration::from_secs(5);
 

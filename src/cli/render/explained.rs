@@ -21,7 +21,7 @@ use crate::{
     cli::{CliError, show_progress, target::TargetOptions},
     figure::{
         ViewKind,
-        spec::{FigureInput, FigureSpec, ResolvedSpec},
+        spec::{FigureInput, FigureSpec, Measurements, ResolvedSpec},
         views::lab::Answered,
     },
     ids::HeadId,
@@ -162,7 +162,8 @@ pub fn parts(
     (capture, cloud): (&Capture, &PointCloud),
 ) -> Result<Vec<Answered>, CliError> {
     let Some((against, by)) = spec.options.parts_in(spec.view) else { return Ok(Vec::new()) };
-    let subject = FigureInput { captures: Captures::one(capture), cloud, answers: &[], timing: None };
+    let measured = &Measurements::default();
+    let subject = FigureInput { captures: Captures::one(capture), cloud, answers: &[], measured };
     let (edits, quiet) = (options.edits.edits(), |_: &Report| {});
     let mut answers = Vec::new();
     for head in ResolvedSpec::new(spec, subject)?.ids()? {

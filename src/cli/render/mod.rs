@@ -34,7 +34,7 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
         let source = source::read(options, &spec)?;
         (spec, source)
     };
-    let Source { capture, cloud, other, answers, timing } = source;
+    let Source { capture, cloud, other, answers, measured } = source;
     if let Some(reason) = spec.view.unavailable(&capture, StackKind::Chosen) {
         return Err(CliError::Failed(format!("the {} view cannot be drawn: {reason}", spec.view.name())));
     }
@@ -45,7 +45,7 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
         captures: Captures { this: &capture, other: other.as_deref() },
         cloud: &cloud,
         answers: &answers,
-        timing: timing.as_ref(),
+        measured: &measured,
     };
     let drawn = spec::all(&spec, subject)?;
     if !spec.is_sheet() {

@@ -48,8 +48,8 @@ pub fn read(path: &Path, options: &RenderOptions) -> Result<(FigureSpec, Source)
     let figure = played.session.figure();
     let figure = figure.ok_or_else(|| CliError::Failed("the pane has nothing to draw".to_owned()))?;
     let spec = FigureSpec { paper: options.paper(), ..FigureSpec::clone(&figure.spec) };
-    let FigureRequest { capture, cloud, other, answers, timing, .. } = figure;
-    Ok((spec, Source { capture, cloud, other, answers, timing }))
+    let FigureRequest { capture, cloud, other, answers, measured, .. } = figure;
+    Ok((spec, Source { capture, cloud, other, answers, measured }))
 }
 
 fn open(path: &Path) -> Result<Saved, CliError> {

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use super::{RenderOptions, explained};
 use crate::{
-    analysis::{PointCloud, Space, positions, timing::Timing},
+    analysis::{PointCloud, Space, debate::CorpusDebate, positions},
     capture::{Capture, Edit, Site},
     cli::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
-    figure::{spec::FigureSpec, views::lab::Answered},
+    figure::{
+        spec::{FigureSpec, Measurements},
+        views::lab::Answered,
+    },
     model::{Logits, Model, Preparation, RunPlan, Sites},
-    worker::corpus,
+    worker::{self, corpus},
 };
 
 /// What is drawn.
@@ -23,14 +26,18 @@ pub struct Source {
     pub other: Option<Arc<Capture>>,
     /// What the laboratory answered.
     pub answers: Vec<Answered>,
-    /// Times that were measured of the model.
-    pub timing: Option<Arc<Timing>>,
+    pub measured: Measurements,
 }
 
 impl Source {
+    /// Nothing that was asked or measured.
+    fn of(capture: Arc<Capture>, cloud: PointCloud) -> Self {
+        Self { capture, cloud, other: None, answers: Vec::new(), measured: Measurements::default() }
+    }
+
     fn one(capture: Capture) -> Self {
         let capture = Arc::new(capture);
-        Self { cloud: PointCloud::Input(Arc::clone(&capture)), capture, other: None, answers: Vec::new(), timing: None }
+        Self::of(Arc::clone(&capture), PointCloud::Input(capture))
     }
 }
 
@@ -68,13 +75,7 @@ fn of_file(captures: Vec<Capture>, options: &RenderOptions, spec: &FigureSpec) -
     refuse_groups(options)?;
     let first = captures.first().cloned().map(Arc::new);
     let capture = first.ok_or_else(|| CliError::Failed("the file is empty".to_owned()))?;
-    Ok(Source {
-        capture,
-        cloud: passes::of_captures(captures, spaces::kept(spec.space()))?,
-        other: None,
-        answers: Vec::new(),
-        timing: None,
-    })
+    Ok(Source::of(capture, passes::of_captures(captures, spaces::kept(spec.space()))?))
 }
 
 /// Positions are those of one input.
@@ -100,13 +101,20 @@ fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
 fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source, CliError> {
     if spec.space() == Space::Positions {
         let (cloud, nothing) = spaces::positions(&load(name, options)?)?;
-        return Ok(Source { capture: Arc::new(nothing), cloud, other: None, answers: Vec::new(), timing: None });
+        return Ok(Source::of(Arc::new(nothing), cloud));
     }
     let corpus = if spec.view.facts().reads_corpus { options.input.corpus()? } else { None };
     let inputs = if corpus.is_some() { Vec::new() } else { options.input.read()? };
     let model = load(name, options)?;
     if let Some(list) = corpus {
-        return run_corpus(&model, &list, (options, spec));
+        return if spec.view.facts().tests_inputs {
+            test_corpus(&model, &list, (options, spec))
+        } else {
+            run_corpus(&model, &list, (options, spec))
+        };
+    }
+    if spec.view.facts().tests_inputs {
+        return Err(CliError::Usage(format!("the {} view is about many inputs: name a --corpus", spec.view.name())));
     }
     let input = only_one(inputs, "the command line gives")?;
     if spec.view.facts().shows_answers {
@@ -154,12 +162,7 @@ fn run_corpus(
     list: &InputList,
     (options, spec): (&RenderOptions, &FigureSpec),
 ) -> Result<Source, CliError> {
-    refuse_groups(options)?;
-    if !options.input.only_corpus() || options.generation().is_some() || !options.edits.is_empty() {
-        let message = "a corpus is drawn as it is: leave out --text, --image, --target, --no-special, \
-            --sentence-transformers, --max-tokens, --generate, --beams and --edit";
-        return Err(CliError::Usage(message.to_owned()));
-    }
+    check_corpus(options)?;
     let corpus = passes::corpus(model, list, spaces::kept(spec.space()))?;
     let first = corpus.inputs().first().and_then(|input| list.items.get(input.source));
     let Some(first) = first else {
@@ -175,5 +178,40 @@ fn run_corpus(
     let capture = model.forward(&encoded, &plan, &show_progress)?;
     let cloud = PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
     let answers = explained::about_heads(model, &encoded, (options, spec), (&capture, &cloud))?;
-    Ok(Source { capture: Arc::new(capture), cloud, other: None, answers, timing: None })
+    Ok(Source { answers, ..Source::of(Arc::new(capture), cloud) })
+}
+
+/// A corpus is drawn as it is.
+fn check_corpus(options: &RenderOptions) -> Result<(), CliError> {
+    refuse_groups(options)?;
+    if !options.input.only_corpus() || options.generation().is_some() || !options.edits.is_empty() {
+        let message = "a corpus is drawn as it is: leave out --text, --image, --target, --no-special, \
+            --sentence-transformers, --max-tokens, --generate, --beams and --edit";
+        return Err(CliError::Usage(message.to_owned()));
+    }
+    Ok(())
+}
+
+/// Tests of every input, and the first one that was tested as it was run.
+fn test_corpus(
+    model: &Model,
+    list: &InputList,
+    (options, spec): (&RenderOptions, &FigureSpec),
+) -> Result<Source, CliError> {
+    check_corpus(options)?;
+    let choices = &spec.options.debate;
+    let names = (model.spec().name.as_str(), &*options.input.corpus_name().to_string_lossy());
+    let inputs = choices.inputs(0..list.items.len());
+    let mut debate = CorpusDebate::begin(names, choices.question(), inputs, None);
+    worker::debate::go_on(&mut debate, (model, list), &show_progress, &mut |_| {})
+        .map_err(|error| CliError::Failed(error.to_string()))?;
+    for (input, reason) in &debate.left_out {
+        log::warn!("left out: input {input}: {reason}");
+    }
+    let first = debate.instances.first().and_then(|instance| list.items.get(instance.input));
+    let first = first.ok_or_else(|| CliError::Failed("there is no input to test".to_owned()))?;
+    let plan = RunPlan { sites: Sites::of(&(spec.view.spec().needs)(&spec.reading, spec.space())), ..RunPlan::default() };
+    let encoded = model.encode(&corpus::input_of(&first.content, worker::debate::PREPARATION))?;
+    let source = Source::one(model.forward(&encoded, &plan, &show_progress)?);
+    Ok(Source { measured: Measurements { debate: Some(Arc::new(debate)), ..Measurements::default() }, ..source })
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     analysis::{
         PointCloud,
+        debate::CorpusDebate,
         reading::{Aggregate, Captures, Reading, Whose},
         timing::Timing,
     },
@@ -181,8 +182,24 @@ pub struct FigureInput<'a> {
     pub cloud: &'a PointCloud,
     /// What the laboratory answered.
     pub answers: &'a [Answered],
-    /// Times that were measured of the model.
-    pub timing: Option<&'a Arc<Timing>>,
+    pub measured: &'a Measurements,
+}
+
+/// What was measured of the model by running it many times.
+#[derive(Clone, Debug, Default)]
+pub struct Measurements {
+    /// Times by the length of the input.
+    pub timing: Option<Arc<Timing>>,
+    /// Tests of attention as explanation.
+    pub debate: Option<Arc<CorpusDebate>>,
+}
+
+impl Measurements {
+    /// Numbers that tell each apart.
+    pub fn identities(&self) -> impl Iterator<Item = usize> {
+        let timing = self.timing.iter().map(|timing| Arc::as_ptr(timing) as usize);
+        timing.chain(self.debate.iter().map(|debate| Arc::as_ptr(debate) as usize))
+    }
 }
 
 /// The numbers of all figures, one after the other.

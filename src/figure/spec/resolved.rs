@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{FigureError, FigureInput, FigureSpec, Subtrahend};
+use super::{FigureError, FigureInput, FigureSpec, Measurements, Subtrahend};
 use crate::{
     analysis::{
         PointCloud, Space, attention,
@@ -10,7 +10,6 @@ use crate::{
             self, Aggregate, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, RowLabels, SentenceFilter,
             Which, Whose,
         },
-        timing::Timing,
     },
     capture::{Capture, Token, words},
     figure::{
@@ -39,8 +38,7 @@ pub struct ResolvedSpec<'a> {
     pub cloud: &'a PointCloud,
     /// What the laboratory answered.
     pub answers: &'a [Answered],
-    /// Times that were measured of the model.
-    pub timing: Option<&'a Arc<Timing>>,
+    pub measured: &'a Measurements,
     /// What may be subtracted.
     pub other: Option<&'a Capture>,
     pub stack: StackKind,
@@ -53,7 +51,7 @@ pub struct ResolvedSpec<'a> {
 impl<'a> ResolvedSpec<'a> {
     /// Checks layers, heads and tokens.
     pub fn new(spec: &'a FigureSpec, subject: FigureInput<'a>) -> Result<Self, FigureError> {
-        let FigureInput { captures: Captures { this: capture, other }, cloud, answers, timing } = subject;
+        let FigureInput { captures: Captures { this: capture, other }, cloud, answers, measured } = subject;
         let stack = stack(spec, capture)?;
         if spec.reading.sentences != SentenceFilter::All && !reading::is_pair(capture, stack) {
             let message = "--sentences chooses between two texts: give the second one with --text-b";
@@ -82,7 +80,7 @@ impl<'a> ResolvedSpec<'a> {
             true => Some(vec![0]),
             false => Some(chosen),
         };
-        let resolved = Self { spec, capture, cloud, answers, timing, other, stack, layers, heads };
+        let resolved = Self { spec, capture, cloud, answers, measured, other, stack, layers, heads };
         resolved.check()?;
         Ok(resolved)
     }
@@ -219,6 +217,8 @@ impl<'a> ResolvedSpec<'a> {
             let head = HeadId { stack: minus.stack.unwrap_or(self.stack), layer: minus.layer, head: minus.head };
             format!("{head}{}", whose_text(minus.of))
         });
+        let tested = self.measured.debate.as_ref().filter(|_| facts.tests_inputs);
+        let tested = tested.map(|debate| debate.instances.len());
         let topic = Topic {
             capture: self.capture,
             stack: self.stack,
@@ -230,13 +230,13 @@ impl<'a> ResolvedSpec<'a> {
             writes: self.writes(),
             explained: self.spec.reading.source.explained(),
             output: self.answers.iter().find_map(|it| lab::target_text(self.capture, it.report.as_deref()?)),
-            n_inputs: self.cloud.n_inputs(),
+            n_inputs: tested.unwrap_or_else(|| self.cloud.n_inputs()),
             options: &self.spec.options,
         };
         About {
             question: (spec.question)(&topic),
             caveat: (spec.caveat)(&topic),
-            origin: origin(self.capture, self.cloud),
+            origin: origin(self.capture, self.cloud, tested),
         }
     }
 
@@ -350,10 +350,13 @@ fn model_text(model: &ModelSpec) -> String {
 }
 
 /// The model, and the input where there is more room, in words. What was changed is always said.
-fn origin(capture: &Capture, cloud: &PointCloud) -> Captions {
+fn origin(capture: &Capture, cloud: &PointCloud, tested: Option<usize>) -> Captions {
     let model = format!("Model: {}", model_text(capture.model()));
     if let PointCloud::Positions(_) = cloud {
         return Captions::both(model);
+    }
+    if let Some(n) = tested {
+        return Captions::both(format!("{model}; {}", counted(n, "input")));
     }
     if let PointCloud::Inputs(_) = cloud {
         return Captions::both(format!("{model}; {}", counted(cloud.n_inputs(), "input")));

@@ -7,6 +7,7 @@ pub mod average;
 pub mod axes;
 pub mod cells;
 pub mod cost;
+pub mod debate;
 pub mod diagram;
 pub mod distance;
 pub mod grid;

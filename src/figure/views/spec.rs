@@ -199,6 +199,8 @@ pub struct Facts {
     pub reads_predictions: bool,
     /// A folder with one file for each head, as HeadVis has it, can stand in place of inputs.
     pub reads_folders: bool,
+    /// Attention as an explanation is tested on all inputs, by running the model on each.
+    pub tests_inputs: bool,
     /// Parts of the details beside it.
     pub details: &'static [DetailsPart],
 }
@@ -245,6 +247,8 @@ impl Facts {
         details: &[DetailsPart::Selection, DetailsPart::Ranking],
         ..Self::NONE
     };
+    /// Tests of all inputs of a corpus.
+    pub(super) const TESTS: Self = Self { reads_corpus: true, tests_inputs: true, details: &[DetailsPart::Input], ..Self::NONE };
     /// Steps of one head, as they were recorded.
     pub(super) const STEPS: Self = Self { details: &[DetailsPart::Head], ..Self::NONE };
     const NONE: Self = Self {
@@ -265,6 +269,7 @@ impl Facts {
         tells_effects: false,
         reads_predictions: false,
         reads_folders: false,
+        tests_inputs: false,
         details: &[],
     };
 }

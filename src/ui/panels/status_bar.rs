@@ -151,6 +151,11 @@ fn running(session: &Session) -> Option<Running> {
         steps(Lane::SecondOpinion(document.id), "Comparing", document.second_opinion.progress())
     } else if let Some(document) = documents().find(|document| document.timing.is_pending()) {
         steps(Lane::Measure(document.id), "Measuring", document.timing.progress())
+    } else if let Some((id, debate)) = documents()
+        .filter_map(|document| Some((document.id, &document.corpus.as_deref()?.debate)))
+        .find(|(_, debate)| debate.is_pending())
+    {
+        steps(Lane::Debate(id), "Testing", debate.progress())
     } else if !session.exports_pending.is_empty() {
         steps(Lane::Export, "Writing file", None)
     } else {

@@ -21,6 +21,7 @@ mod changes;
 mod chart;
 pub(super) mod controls;
 mod cost;
+mod debate;
 mod diagram;
 mod display_list;
 mod display_menu;
@@ -120,6 +121,7 @@ pub struct Views {
     atlas: atlas::AtlasView,
     headpage: headpage::HeadView,
     average: average::AverageView,
+    debate: debate::DebateView,
     lab: lab::LabView,
     paths: paths::PathsView,
     why: why::WhyView,
@@ -222,6 +224,7 @@ impl Views {
             ViewKind::Atlas => &mut self.atlas,
             ViewKind::HeadPage => &mut self.headpage,
             ViewKind::Average => &mut self.average,
+            ViewKind::Debate => &mut self.debate,
             ViewKind::Lab => &mut self.lab,
             ViewKind::Why => &mut self.why,
             ViewKind::Simplex => &mut self.simplex,

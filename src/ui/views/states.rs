@@ -39,7 +39,7 @@ impl Nothing {
     }
 
     /// With the button of a command.
-    fn by(self, command: UiCommand) -> Self {
+    pub fn by(self, command: UiCommand) -> Self {
         match command.command() {
             Some(does) => self.with(command.text(), command.tooltip(), does),
             None => self,

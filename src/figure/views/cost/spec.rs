@@ -61,7 +61,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             return Err(FigureError::Failed(why.to_owned()));
         }
         let facts = Arc::new(CostFacts::of(capture, id));
-        let timing = resolved.timing.filter(|timing| timing.is_of(capture.model())).cloned();
+        let timing = resolved.measured.timing.clone().filter(|timing| timing.is_of(capture.model()));
         let scene = CostScene::new(facts, timing, options.cost, options.color_map());
         let of_table = scene.clone();
         let label = capitalised(&heads_text(&[id]));

@@ -2,6 +2,7 @@
 //! bar of activations its interval.
 
 mod of_folder;
+mod tools;
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -33,8 +34,6 @@ use crate::{
         memo::{Memo, Same},
     },
 };
-
-mod tools;
 
 /// Weights of the open input that are looked through in a frame.
 const MOST_WEIGHTS: usize = 1 << 20;
