@@ -31,6 +31,8 @@ pub struct Corpus {
     layers: BTreeMap<(StackKind, usize), LayerColumns>,
     /// What else is kept where captures have it.
     kept: Kept,
+    /// Whether inputs without queries and keys are listed as well.
+    takes_any: bool,
     /// Per stack the residual stream behind the last layer, where that is kept.
     ends: BTreeMap<StackKind, Column>,
 }
@@ -62,8 +64,16 @@ impl Corpus {
             texts: Texts::default(),
             layers: BTreeMap::new(),
             kept: Kept::default(),
+            takes_any: false,
             ends: BTreeMap::new(),
         }
+    }
+
+    /// The same for inputs of models that have neither queries nor keys, too: they are listed, and nothing of them is
+    /// laid out.
+    #[must_use]
+    pub fn taking_any(self) -> Self {
+        Self { takes_any: true, ..self }
     }
 
     /// The same for captures whose values or residual stream are kept as well, as far as they have them.
@@ -118,7 +128,7 @@ impl Corpus {
             })
         };
         let ends = || capture.stacks().iter().filter_map(|stack| Some((stack.kind, stack.resid_final()?)));
-        if recorded().next().is_none() {
+        if recorded().next().is_none() && !self.takes_any {
             return Err(CorpusError::NoQueries { name });
         }
         if let Some(model) = &self.model {

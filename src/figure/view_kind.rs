@@ -106,6 +106,9 @@ impl ViewKind {
     /// The view of points that a corpus opens with.
     pub const OF_CORPUS: Self = Self::Scatter;
 
+    /// The view that a corpus opens with where it has no points.
+    pub const OF_TESTS: Self = Self::Debate;
+
     /// The view of all heads at once.
     pub const OF_HEADS: Self = Self::Grid;
 

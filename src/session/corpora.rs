@@ -270,14 +270,16 @@ impl Panes {
         let mut shows = false;
         for pane in self.iter_mut().filter(|pane| pane.document == id) {
             *pane.options.corpus_mut() = true;
-            shows |= pane.view.facts().lays_out_points;
+            shows |= pane.view.facts().shows_inputs_beside();
         }
         if shows || self.active().document != id {
             return;
         }
         self.change_active(documents, |pane, document| {
             if document.latest_capture().is_some() && !document.is_busy() {
-                pane.show_view(document, ViewKind::OF_CORPUS);
+                let views = [ViewKind::OF_CORPUS, ViewKind::OF_TESTS];
+                let can = views.into_iter().find(|view| pane.view_unavailable(document, *view).is_none());
+                can.into_iter().for_each(|view| pane.show_view(document, view));
             } else {
                 let pending = pane.pending.get_or_insert_default();
                 pending.view = pending.view.or(Some(ViewKind::OF_CORPUS));
@@ -302,7 +304,7 @@ impl Panes {
             // What was held in another input means nothing in this one.
             pane.selection.pinned = Focus::NONE;
             pane.options.reading.words |= matches!(item.content, Content::Grouped(_));
-            let change = place == Some(pane.id) && pane.view.facts().lays_out_points;
+            let change = place == Some(pane.id) && pane.view.facts().shows_inputs_beside();
             let view = Some(view).filter(|_| change);
             pane.pending = Some(PendingSelection { view, query: focus.query, key: focus.key, ..Default::default() });
         }
@@ -329,11 +331,11 @@ impl Panes {
     /// Where an input is looked at: a pane without a joint space, or a new one beside the only one.
     fn place_of_input(&mut self, id: DocumentId) -> Option<PaneId> {
         let active = self.active_id();
-        if !self.active().view.facts().lays_out_points {
+        if !self.active().view.facts().shows_inputs_beside() {
             return Some(active);
         }
         let others = || self.iter().filter(|pane| pane.document == id && pane.id != active);
-        let other = others().find(|pane| !pane.view.facts().lays_out_points).or_else(|| others().next());
+        let other = others().find(|pane| !pane.view.facts().shows_inputs_beside()).or_else(|| others().next());
         if let Some(other) = other {
             return Some(other.id);
         }

@@ -7,12 +7,13 @@ use std::{
 };
 
 use attnscope::{
+    analysis::debate::{CorpusQuestion, DebateOptions, DebateTest},
     corpus::list::{ListOptions, Split},
     ids::{DocumentId, JobId, ModelId, Side},
     model::{self, Input},
     protocol::{
-        CorpusAnswer, CorpusLook, CorpusOptions, CorpusOrder, CorpusSoFar, CorpusSource, Event, EventKind, Failure,
-        Lane, LoadAnswer, ModelSource, Request, RunAnswer,
+        CorpusAnswer, CorpusLook, CorpusOptions, CorpusOrder, CorpusSoFar, CorpusSource, DebateAnswer, DebateOrder,
+        Event, EventKind, Failure, Lane, LoadAnswer, ModelSource, Request, RunAnswer,
     },
     worker::{ModelEngine, Worker},
 };
@@ -291,4 +292,33 @@ fn a_look_says_what_can_be_chosen_and_what_it_will_take() {
     assert!(n(&fewer).1 < n(&whole).1 / 2, "{:?} {:?}", n(&fewer), n(&whole));
     let tags = look(ListOptions { text_column: Some("tag".to_owned()), ..ListOptions::default() }, None);
     assert_eq!(tags.text_columns[0], "tag");
+}
+
+#[test]
+fn inputs_of_a_model_without_queries_and_keys_are_listed_and_tested() {
+    let mut worker = worker("demo:bilstm", engine());
+    let lines = "A dull and slow film\nA fine and warm film\nNot a word of it is new";
+    submit(&mut worker, order(CorpusSource::Lines(lines.into())));
+    let so_far = whole(&mut worker);
+    assert_eq!((so_far.corpus.inputs().len(), so_far.left_out.len()), (3, 0), "{:?}", so_far.left_out);
+    let options = DebateOptions { tests: vec![DebateTest::Permutation], ..DebateOptions::default() };
+    let order = DebateOrder {
+        document: DocumentId(1),
+        model: ModelId(1),
+        list: Arc::clone(&so_far.list),
+        corpus: "Pasted lines".to_owned(),
+        question: CorpusQuestion { options, epsilon: 0.01, label_column: None },
+        inputs: vec![0, 2],
+        known: None,
+    };
+    let mut tested = |order: &DebateOrder| {
+        worker.submit(JobId(9), Request::Debate(Box::new(order.clone())));
+        answer(&mut worker, |kind| matches!(kind, EventKind::Debate(DebateAnswer::Found(_)) | EventKind::Failed(_))).kind
+    };
+    let EventKind::Debate(DebateAnswer::Found(found)) = tested(&order) else { panic!("not tested") };
+    assert!(found.is_whole() && found.instances.iter().map(|of| of.input).eq([0, 2]), "{found:?}");
+    let mut other = order;
+    other.question.label_column = Some("label".to_owned());
+    let EventKind::Failed(failure) = tested(&other) else { panic!("there is no such column") };
+    assert_eq!(failure.summary, "The inputs have no column label: it has none");
 }

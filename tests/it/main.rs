@@ -39,6 +39,8 @@ mod corpus_worker;
 mod cost;
 /// The debate over a data set: its numbers, its command, a state that is gone on from.
 mod debate;
+/// The debate over the corpus that is open: what is measured anew, the view, sessions, figures.
+mod debate_view;
 /// The model as boxes.
 mod diagram;
 /// Changes from other runs, drawn weights, deleted tokens, and what is marked of changes.

@@ -111,7 +111,7 @@ fn times_are_kept_with_the_session_and_are_of_one_model() {
     let found = timing(&play, 4);
     play.hears(play.last_job(), EventKind::Measure(MeasureAnswer::Measured(Arc::clone(&found))));
     assert_eq!(play.session.document().shown_timing(), Some(&found));
-    assert_eq!(play.session.figure().unwrap().timing, Some(Arc::clone(&found)), "figures have it");
+    assert_eq!(play.session.figure().unwrap().measured.timing, Some(Arc::clone(&found)), "figures have it");
     let saved = play.session.saved();
     let mut again = Play::new();
     let effects = again.session.reopen(saved);

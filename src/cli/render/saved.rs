@@ -44,6 +44,7 @@ pub fn read(path: &Path, options: &RenderOptions) -> Result<(FigureSpec, Source)
         played.asks(pane, Command::Select(SelectionCommand::ShowView(view)));
     }
     played.explain(pane);
+    played.test(pane);
     played.check()?;
     let figure = played.session.figure();
     let figure = figure.ok_or_else(|| CliError::Failed("the pane has nothing to draw".to_owned()))?;
@@ -110,7 +111,7 @@ impl Played {
     fn is_busy(&self) -> bool {
         let corpora = || self.session.documents.iter().filter_map(|document| document.corpus.as_ref());
         self.session.documents.iter().any(crate::session::Document::is_busy)
-            || corpora().any(|corpus| corpus.data.is_pending())
+            || corpora().any(|corpus| corpus.data.is_pending() || corpus.debate.is_pending())
             || self.session.panes.iter().any(|pane| pane.explanations.is_pending())
     }
 
@@ -125,6 +126,14 @@ impl Played {
         }
     }
 
+    /// Makes the tests that the pane shows.
+    fn test(&mut self, id: PaneId) {
+        if self.session.panes.get(id).is_some_and(|pane| pane.view.facts().tests_inputs) {
+            self.asks(id, Command::InPane(PaneCommand::Debate));
+            self.settle();
+        }
+    }
+
     /// Whether the pane shows what it is to show.
     fn check(&self) -> Result<(), CliError> {
         let document = self.session.document();
@@ -135,7 +144,8 @@ impl Played {
                 Some(failure) => log::warn!("{}", failure.summary),
             }
         }
-        let corpus = document.corpus.as_ref().and_then(|corpus| corpus.data.failure());
+        let corpus = document.corpus.as_ref();
+        let corpus = corpus.and_then(|corpus| corpus.data.failure().or_else(|| corpus.debate.failure()));
         match document.model.failure().or_else(|| document.capture.failure()).or(corpus) {
             Some(failure) => Err(failed(failure)),
             None => Ok(()),

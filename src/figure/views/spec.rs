@@ -251,6 +251,11 @@ impl Facts {
     pub(super) const TESTS: Self = Self { reads_corpus: true, tests_inputs: true, details: &[DetailsPart::Input], ..Self::NONE };
     /// Steps of one head, as they were recorded.
     pub(super) const STEPS: Self = Self { details: &[DetailsPart::Head], ..Self::NONE };
+    /// Whether an input that is chosen of a corpus is shown beside it, so that the next one can be chosen.
+    pub const fn shows_inputs_beside(self) -> bool {
+        self.lays_out_points || self.tests_inputs
+    }
+
     const NONE: Self = Self {
         draws_weights: false,
         reads_corpus: false,

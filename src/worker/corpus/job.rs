@@ -151,7 +151,7 @@ pub(super) fn plan(
     let (mut corpus, left_out) = match order.known.take() {
         // The window may show it meanwhile, so it may have to be copied.
         Some(known) => (Arc::unwrap_or_clone(known.corpus), known.left_out),
-        None => (Corpus::new(0).keeping(order.options.kept), Vec::new()),
+        None => (Corpus::new(0).keeping(order.options.kept).taking_any(), Vec::new()),
     };
     let size = corpus.size_bytes();
     corpus.set_budget(free.map_or(u64::MAX, |free| size + free / 3 * 2));

@@ -140,6 +140,7 @@ impl Play {
                 Request::Session(_) => "session",
                 Request::Outcomes(..) => "outcomes",
                 Request::Measure(..) => "measure",
+                Request::Debate(_) => "debate",
             })
             .collect()
     }

@@ -60,7 +60,7 @@ fn several_stacks(name: &str) -> Option<Capture> {
 static NEXT_MODEL: AtomicU64 = AtomicU64::new(1);
 
 /// A model as the worker describes it: a name with `vit` in it sees pictures, one with `windows` sees within them and
-/// knows tokens that see all, one with `score` gives a text one number, `demo:t5`, `demo:captions` and
+/// knows tokens that see all, one with `score` gives a text one number, one with `bilstm` a class, `demo:t5`, `demo:captions` and
 /// `demo:clip` have several stacks, every other reads text.
 pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
     let name = match source {
@@ -68,7 +68,7 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         ModelSource::Path(path) => path.file_name().unwrap().to_string_lossy().into_owned(),
     };
     let sees = name.contains("vit");
-    let scores = name.contains("score");
+    let of_text = name.contains("score") || name.contains("bilstm");
     let in_windows = name.contains("windows");
     let window = in_windows.then_some(3);
     let layer = LayerSpec { window, global: in_windows, ..LayerSpec::new(N_HEADS, D_HEAD) };
@@ -87,7 +87,7 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         }],
         d_model: N_HEADS * D_HEAD,
         n_params: 1_234_567,
-        head: Some(match (sees, scores) {
+        head: Some(match (sees, of_text) {
             (true, _) => HeadKind::ImageClass,
             (_, true) => HeadKind::TextClass,
             _ => HeadKind::NextToken,
@@ -172,11 +172,11 @@ fn part_capture(
         id: CaptureId(NEXT.fetch_add(1, Ordering::Relaxed)),
         model: Arc::clone(&model.spec),
         input: info,
-        prediction: Some(prediction(kind, n, if changes.is_empty() { 1.0 } else { 0.8 })),
+        prediction: Some(prediction((kind, &model.spec.name), n, if changes.is_empty() { 1.0 } else { 0.8 })),
         tokens: BTreeMap::from([(Side::Only, tokens)]),
         stacks: vec![StackCapture { kind: StackKind::SelfAttention, layers, global, ..StackCapture::default() }],
         image,
-        logits: excerpts::logits(kind, n, changes.is_empty()),
+        logits: excerpts::logits(kind, n, changes.is_empty()).filter(|_| !model.spec.name.contains("bilstm")),
         generated: None,
         sequences: std::collections::BTreeMap::new(),
         computation: Computation { edits: changes.iter().filter_map(applied).collect(), ..Computation::default() },
@@ -235,7 +235,7 @@ fn picture() -> ImageInfo {
     }
 }
 
-fn prediction(kind: HeadKind, n: usize, part: f32) -> Prediction {
+fn prediction((kind, name): (HeadKind, &str), n: usize, part: f32) -> Prediction {
     let items = |seed: usize| {
         let item = |i: usize, probability: f32| PredictionItem {
             id: (seed + i) as u32,
@@ -244,13 +244,13 @@ fn prediction(kind: HeadKind, n: usize, part: f32) -> Prediction {
         };
         vec![item(0, 0.5), item(1, 0.25), item(2, 0.01)]
     };
-    if kind == HeadKind::TextClass {
+    if kind == HeadKind::TextClass && name.contains("score") {
         let top = vec![PredictionItem { id: 0, label: "score".to_owned(), value: -1.25 * part }];
         let rows = vec![PredictionRow { position: None, top }];
         return Prediction { kind, outputs: OutputKind::Scores, rows };
     }
     let rows = match kind {
-        HeadKind::ImageClass => vec![PredictionRow { position: None, top: items(0) }],
+        HeadKind::ImageClass | HeadKind::TextClass => vec![PredictionRow { position: None, top: items(0) }],
         _ => (0..n).map(|at| PredictionRow { position: Some(at), top: items(at * 10) }).collect(),
     };
     Prediction { kind, outputs: OutputKind::of(kind), rows }
@@ -449,6 +449,7 @@ impl Jobs for ScriptedJobs {
                 | Request::PlanDownload(_)
                 | Request::Download(_)
                 | Request::SecondOpinion(..)
+                | Request::Debate(_)
                 | Request::Measure(..) => {
                     // The test says what the hub answers.
                     script.submitted.push((job, request));
