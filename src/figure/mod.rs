@@ -3,6 +3,7 @@
 //! What is drawn is decided here, once; the window paints the same list as the writers of SVG, PDF and PNG.
 //! Nothing here knows a pointer, a window or a file.
 
+pub mod apart;
 pub mod chart;
 pub mod data;
 pub mod font;

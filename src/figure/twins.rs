@@ -3,9 +3,10 @@
 
 use std::f64::consts::LN_2;
 
-use emath::{Pos2, Rect, pos2, vec2};
+use emath::{Pos2, Rect, Vec2, pos2, vec2};
 
 use super::{
+    apart,
     chart::Scale,
     font::Align,
     list::{Line, Rgba, faded},
@@ -29,6 +30,8 @@ const BELOW_PT: f32 = 13.0 * GRID;
 /// Height of a line of the legend and of the guides.
 const LINE_PT: f32 = 5.0 * GRID;
 const MARK_PT: f32 = 7.0;
+/// Height of the name of a point.
+const NAME_PT: f32 = 3.5 * GRID;
 
 /// Twins of one model over a data set.
 #[derive(Clone, Debug)]
@@ -43,12 +46,31 @@ impl TwinScene {
     /// Distances of one twin in words.
     pub fn point_text(point: &TwinPoint) -> String {
         let accuracy = point.accuracy.map_or_else(String::new, |of| format!(", accuracy {}", interval(of, share_text)));
+        let falls = if point.has_settled() == Some(false) { ", its loss still fell" } else { "" };
         format!(
-            "TVD {}, JSD {}{accuracy}, decides alike in {}",
+            "TVD {}, JSD {}{accuracy}, decides alike in {}{falls}",
             interval(point.tvd, weight_text),
             interval(point.jsd, decimal_text),
             share_text(point.agrees),
         )
+    }
+
+    /// Whether trainings had come to their end, in words.
+    pub fn settled_text(&self) -> String {
+        let trained = || self.summary.points.iter().filter_map(|point| Some((point, point.has_settled()?)));
+        let still: Vec<&str> =
+            trained().filter(|(_, settled)| !settled).map(|(point, _)| point.title.as_str()).collect();
+        let (n, n_epochs) = (trained().count(), trained().map(|(point, _)| point.losses.len()).max().unwrap_or(0));
+        match still.len() {
+            _ if n == 0 => "No twin was trained".to_owned(),
+            0 => format!("The losses of all {} had settled within {}", counted(n, "twin"), counted(n_epochs, "epoch")),
+            of => format!(
+                "The losses of {of} of {} still fell after {}, so that their distances are not final (--epochs trains                  longer): {}",
+                counted(n, "twin"),
+                counted(n_epochs, "epoch"),
+                still.join("; ")
+            ),
+        }
     }
 
     /// A guide in words.
@@ -120,14 +142,28 @@ fn curve(summary: &TwinSummary, rect: Rect, pen: &mut Pen<'_>) {
         ];
         pen.lines(bars.map(|(from, to)| Line { from, to, width: 1.0, color }).to_vec());
         mark(point.kind, pos2(x, y), pen);
-        let label = match (point.kind, point.lambda) {
-            (TwinKind::Adversary, Some(lambda)) => format!("λ {lambda}"),
-            (TwinKind::Checkpoint, _) => point.title.clone(),
-            _ => continue,
-        };
-        let is_right = x > rect.center().x;
-        let (offset, align) = if is_right { (-MARK_PT, Align::Right) } else { (MARK_PT, Align::Left) };
-        pen.text(&label, SMALL, pen.palette.text, pos2(x + offset, y - 2.5 * GRID), align);
+    }
+    let named = summary.points.iter().filter_map(|point| Some((at(point), name_of(point)?)));
+    let named: Vec<(Pos2, String)> = named.collect();
+    let sized = named.iter().map(|(at, name)| (*at, vec2(pen.type_.width(name, SMALL) + GRID, NAME_PT)));
+    let sized: Vec<(Pos2, Vec2)> = sized.collect();
+    let marks = summary.points.iter().map(|point| Rect::from_center_size(at(point), Vec2::splat(MARK_PT + 2.0)));
+    let places = apart::beside(&sized, &marks.collect::<Vec<Rect>>(), rect);
+    for ((at, name), place) in named.iter().zip(places) {
+        let end = place.clamp(*at);
+        if at.distance(end) > apart::LED_PT {
+            pen.line(*at, end, 0.5, weak);
+        }
+        pen.text(name, SMALL, pen.palette.text, place.left_center() + vec2(GRID / 2.0, 0.0), Align::Left);
+    }
+}
+
+/// What stands beside a point: λ of an adversary, the name of a checkpoint; other kinds are told by their marks.
+fn name_of(point: &TwinPoint) -> Option<String> {
+    match (point.kind, point.lambda) {
+        (TwinKind::Adversary, Some(lambda)) => Some(format!("λ {lambda}")),
+        (TwinKind::Checkpoint, _) => Some(point.title.clone()),
+        _ => None,
     }
 }
 
@@ -215,11 +251,12 @@ impl Scene for TwinScene {
         );
         let how = "Bars are 95 % of the texts drawn anew. The dotted line is the largest distance that the model’s rows \
                    allow; on the right it is the accuracy of the model itself";
-        let mut full: Vec<&str> = vec![&short, how];
+        let settled = self.settled_text();
+        let mut full: Vec<&str> = vec![&short, how, &settled];
         for kind in TwinKind::ALL.into_iter().filter(|kind| self.has(*kind)) {
             full.push(kind.shows());
         }
         full.push(PUBLISHED);
-        Captions { full: joined(full), short: joined([short.as_str(), how]) }
+        Captions { full: joined(full), short: joined([short.as_str(), how, &settled]) }
     }
 }

@@ -23,8 +23,8 @@ mod writing;
 
 pub use api::{
     AGREED, Agreement, BlockShape, BranchNorms, Comparison, FinalNorm, Gradients, Guide, HeadMaps, HeadReads, LIBRARY,
-    Model, Objective, Projection, Schedule, Start, StreamStart, TwinOutput, TwinPlan, Twins, ValueMaps, Variant,
-    Verdict, next_capture_id,
+    Model, Objective, Projection, Schedule, Start, StreamStart, TrainedTwin, TwinOutput, TwinPlan, Twins, ValueMaps,
+    Variant, Verdict, next_capture_id,
 };
 pub use checkpoint::{ModelFiles, audit, bundled};
 pub use engine::{Engine, EngineError, EngineOptions, lower_priority};

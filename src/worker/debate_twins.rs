@@ -7,7 +7,7 @@ use super::corpus::input_of;
 use crate::{
     analysis::debate::{
         DebateOptions,
-        twins::{GuidedRun, MeasuredTwin, Reading, TwinKind, TwinStudy},
+        twins::{COOLING, GuidedRun, MeasuredTwin, Reading, TwinKind, TwinStudy},
     },
     corpus::list::InputList,
     lab::{LabError, LabRun, debate_readings},
@@ -126,6 +126,7 @@ pub fn run(
             name: name.clone(),
             lambda: None,
             seed: None,
+            losses: Vec::new(),
             readings: Vec::new(),
         };
         if !has(state, &twin) {
@@ -154,8 +155,9 @@ pub fn run(
             trainings.done += 1;
             continue;
         }
-        let outputs = trainings.one(|control| twins.trained(&train, plan, control))?;
-        state.twins.push(MeasuredTwin { readings: outputs.into_iter().map(reading).collect(), ..twin });
+        let found = trainings.one(|control| twins.trained(&train, plan, control))?;
+        let readings = found.outputs.into_iter().map(reading).collect();
+        state.twins.push(MeasuredTwin { readings, losses: found.losses, ..twin });
         told(state)?;
     }
     if !is_labelled {
@@ -212,9 +214,9 @@ fn wanted(options: &TwinOptions) -> Vec<(MeasuredTwin, TwinPlan)> {
     let TwinOptions { n_epochs, batch, learning_rate, .. } = *options;
     let twin = |kind, lambda: Option<f64>, seed: u64| {
         let own = SplitMix::of_words([options.seed, seed]);
-        let schedule = Schedule { n_epochs, batch, learning_rate, seed: own };
+        let schedule = Schedule { n_epochs, batch, learning_rate, cooling: COOLING, seed: own };
         let plan = TwinPlan { is_uniform: kind == TwinKind::Uniform, lambda: lambda.unwrap_or(0.0), schedule };
-        (MeasuredTwin { kind, name: String::new(), lambda, seed: Some(seed), readings: Vec::new() }, plan)
+        (MeasuredTwin { kind, name: String::new(), lambda, seed: Some(seed), losses: Vec::new(), readings: Vec::new() }, plan)
     };
     let seeds = (0..options.n_seeds as u64).map(|seed| twin(TwinKind::Seed, None, seed));
     let adversaries = options.lambdas.iter().map(|lambda| twin(TwinKind::Adversary, Some(*lambda), 0));
@@ -247,7 +249,15 @@ fn measure(order: TwinOrder<'_>, state: &mut TwinState, control: &Control<'_>) -
         let what = format!("{} of the texts can be measured, and {LEAST_TEXTS} are needed{why}", base.len());
         return Err(LabError::unsuited(what));
     }
-    let twin = |kind, readings| MeasuredTwin { kind, name: String::new(), lambda: None, seed: None, readings };
+    let of_model = MeasuredTwin {
+        kind: TwinKind::Random,
+        name: String::new(),
+        lambda: None,
+        seed: None,
+        losses: Vec::new(),
+        readings: Vec::new(),
+    };
+    let twin = |kind, readings| MeasuredTwin { kind, readings, ..of_model.clone() };
     state.twins = vec![twin(TwinKind::EvenInPlace, even), twin(TwinKind::Random, random)];
     state.base = base;
     Ok(())
@@ -368,7 +378,8 @@ fn guided(
     for fold in 0..FOLDS {
         let (test, train): (Vec<_>, Vec<_>) = order.iter().enumerate().partition(|(nth, _)| nth % FOLDS == fold);
         let [test, train] = [test, train].map(|of| of.into_iter().map(|(_, text)| *text).collect::<Vec<usize>>());
-        let schedule = Schedule { n_epochs, batch, learning_rate, seed: SplitMix::of_words([seed, fold as u64]) };
+        let seed = SplitMix::of_words([seed, fold as u64]);
+        let schedule = Schedule { n_epochs, batch, learning_rate, cooling: 0.0, seed };
         let own = trainings.one(|control| twins.guided(guide, labels, (&train, &test), schedule, control))?;
         test.iter().zip(own).for_each(|(text, class)| found[*text] = class);
     }

@@ -70,6 +70,15 @@ vocabulary! {
          2020)."),
 }
 
+/// Share of the steps of a training, the last ones, over which the learning rate falls to 0.
+pub const COOLING: f64 = 0.25;
+/// A loss has settled where it falls by at most this share of its whole fall.
+const STILL: f64 = 0.05;
+/// A fall of less than this is none, whatever the whole fall was.
+const LEAST_FALL: f64 = 5e-4;
+/// Epochs of the two means that are compared, at least.
+const LEAST_EPOCHS: usize = 2;
+
 /// The published result, to stand beside ours.
 pub const PUBLISHED: &str = "Wiegreffe and Pinter: adversaries can be trained, but in most of their data sets predictions \
                              change fast as attention moves away; attention of a trained model guides a model of words \
@@ -93,6 +102,9 @@ pub struct MeasuredTwin {
     /// λ of an adversary.
     pub lambda: Option<f64>,
     pub seed: Option<u64>,
+    /// Mean loss of each epoch, where it was trained.
+    #[serde(default)]
+    pub losses: Vec<f32>,
     pub readings: Vec<Reading>,
 }
 
@@ -135,6 +147,8 @@ pub struct TwinPoint {
     /// Share of texts of which it decides as the base.
     pub agrees: f64,
     pub accuracy: Option<Estimate>,
+    /// Mean loss of each epoch, where it was trained.
+    pub losses: Vec<f32>,
     /// Distances of each text: of the outputs, of attention.
     pub of_texts: Vec<[f64; 2]>,
 }
@@ -173,6 +187,27 @@ impl MeasuredTwin {
             _ => self.kind.title().to_owned(),
         }
     }
+}
+
+impl TwinPoint {
+    /// Whether its loss no longer fell at the end; `None` of what was not trained.
+    pub fn has_settled(&self) -> Option<bool> {
+        (!self.losses.is_empty()).then(|| has_settled(&self.losses))
+    }
+}
+
+/// Whether a loss no longer falls before the learning rate does, which makes any loss flat: the mean of the last fifth of
+/// these epochs beside that of the fifth before. Too few epochs have not.
+pub fn has_settled(losses: &[f32]) -> bool {
+    let n = losses.len() - (losses.len() as f64 * COOLING).ceil() as usize;
+    let width = n / 5;
+    if width < LEAST_EPOCHS {
+        return false;
+    }
+    let mean = |from: usize| losses[from..from + width].iter().map(|loss| f64::from(*loss)).sum::<f64>() / width as f64;
+    let [before, last] = [mean(n - 2 * width), mean(n - width)];
+    let whole = f64::from(losses[0]) - last;
+    before - last <= (STILL * whole).max(LEAST_FALL)
 }
 
 impl TwinStudy {
@@ -229,6 +264,7 @@ impl TwinStudy {
             kl: kls / n,
             agrees: n_same as f64 / n,
             accuracy: self.accuracy(&twin.readings, samples, seed),
+            losses: twin.losses.clone(),
             of_texts,
         })
     }
@@ -304,6 +340,7 @@ mod tests {
                 name: String::new(),
                 lambda: Some(0.1),
                 seed: Some(0),
+                losses: Vec::new(),
                 readings: vec![
                     reading(0.1, [0.0, 0.0, 1.0]),
                     reading(0.62, [0.7, 0.2, 0.1]),
@@ -327,6 +364,18 @@ mod tests {
         assert_eq!((found.n_trained, found.n_held_out, point.agrees), (1, 2, 1.0));
         assert_eq!(point.title, "adversary, λ 0.1");
         assert!(found.base_accuracy.is_some_and(|of| (of.value - 0.5).abs() < 1e-12));
+    }
+
+    #[test]
+    fn a_loss_has_settled_where_it_no_longer_falls_before_the_rate_does() {
+        let falling = |rate: f32| (0..40).map(|epoch| 0.5 * (-rate * epoch as f32).exp()).collect::<Vec<f32>>();
+        assert!(has_settled(&falling(0.4)) && !has_settled(&falling(0.03)));
+        assert!(has_settled(&[0.1; 40]) && !has_settled(&[0.1; 12]), "few epochs tell nothing");
+        // What the falling rate makes flat does not count.
+        let mut late = falling(0.03);
+        late[30..].fill(0.2);
+        assert!(!has_settled(&late));
+        assert_eq!(study().summary(100, 0).points[0].has_settled(), None, "it was not trained here");
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::{
 };
 
 const FORMAT: &str = "attnscope-twins";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Larger files are refused.
 const MAX_BYTES: u64 = 1 << 30;
 
@@ -58,7 +58,7 @@ pub struct TwinArguments {
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=20))]
     seeds: u16,
     /// How often each twin sees the texts
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, default_value_t = TwinOptions::default().n_epochs as u16, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     epochs: u16,
     /// Share of the texts that no twin is trained on: distances are of these
     #[arg(long, default_value_t = 0.2, value_name = "SHARE")]
@@ -208,7 +208,8 @@ fn document(scene: &TwinScene, state: &TwinState, (options, asked): (&TwinOption
         json!({
             "kind": of.kind.name(), "title": of.title, "lambda": of.lambda, "seed": of.seed, "tvd": number(&of.tvd),
             "jsd": number(&of.jsd), "kl": of.kl, "decides_alike": of.agrees,
-            "accuracy": of.accuracy.as_ref().map(number), "shows": of.kind.shows(),
+            "accuracy": of.accuracy.as_ref().map(number), "losses": of.losses, "settled": of.has_settled(),
+            "shows": of.kind.shows(),
         })
     });
     let guides = guides.iter().map(|of| {
@@ -274,6 +275,7 @@ fn table(scene: &TwinScene) -> String {
     for point in points {
         line(format!("{:<32} {}", point.title, TwinScene::point_text(point)));
     }
+    line(scene.settled_text());
     line(format!("The rows of the model allow a JSD of at most {} in the mean.", decimal_text(*reachable)));
     if !guides.is_empty() {
         line("A model of words alone, its attention given and frozen:".to_owned());

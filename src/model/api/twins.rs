@@ -38,6 +38,15 @@ pub struct TwinOutput {
     pub attention: Vec<f32>,
 }
 
+/// A twin that was trained.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainedTwin {
+    /// What it says of every text.
+    pub outputs: Vec<TwinOutput>,
+    /// Mean loss of each epoch, while it was trained.
+    pub losses: Vec<f32>,
+}
+
 /// How a twin is trained.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwinPlan {
@@ -54,6 +63,8 @@ pub struct Schedule {
     pub n_epochs: usize,
     pub batch: usize,
     pub learning_rate: f64,
+    /// Share of the steps, the last ones, over which the learning rate falls to 0.
+    pub cooling: f64,
     pub seed: u64,
 }
 
@@ -188,7 +199,7 @@ impl Twins {
         texts: &[usize],
         plan: TwinPlan,
         control: &Control<'_>,
-    ) -> Result<Vec<TwinOutput>, ModelError> {
+    ) -> Result<TrainedTwin, ModelError> {
         let TwinPlan { is_uniform, lambda, schedule } = plan;
         self.engine.install(|| {
             let mut random = SplitMix::new(schedule.seed);
@@ -203,7 +214,7 @@ impl Twins {
             let maps = TwinMaps { lstm, lstm_bias, attention: scorer, output: [output, output_bias] };
             let batches = self.batches(texts, schedule.batch)?;
             let goals = batches.iter().map(|batch| self.goal(batch)).collect::<CandleResult<Vec<_>>>()?;
-            descend(vars, schedule, WEIGHT_DECAY, batches.len(), control, &mut random, &mut |nth| {
+            let losses = descend(vars, schedule, WEIGHT_DECAY, batches.len(), control, &mut random, &mut |nth| {
                 let (batch, (p, log_attention)) = (&batches[nth], &goals[nth]);
                 let read = maps.read(batch, is_uniform)?;
                 let apart = ((read.p - p)?.abs()?.sum(1)? * 0.5)?.mean_all()?;
@@ -213,7 +224,7 @@ impl Twins {
                 let far = (&read.attention * (read.log_attention - log_attention)?)?.sum(1)?.mean_all()?;
                 apart - (far * lambda)?
             })?;
-            self.outputs(&maps, is_uniform)
+            Ok(TrainedTwin { outputs: self.outputs(&maps, is_uniform)?, losses })
         })
     }
 
@@ -332,7 +343,7 @@ impl Twins {
     }
 }
 
-/// Follows the gradient of a loss of batches, which come in another order in each epoch.
+/// Follows the gradient of a loss of batches, which come in another order in each epoch; the mean loss of each epoch.
 fn descend(
     vars: Vec<Var>,
     schedule: Schedule,
@@ -341,25 +352,31 @@ fn descend(
     control: &Control<'_>,
     random: &mut SplitMix,
     loss: &mut dyn FnMut(usize) -> CandleResult<Tensor>,
-) -> Result<(), ModelError> {
+) -> Result<Vec<f32>, ModelError> {
     let how = ParamsAdamW { lr: schedule.learning_rate, weight_decay, ..ParamsAdamW::default() };
     let mut optimizer = AdamW::new(vars, how)?;
     let mut order: Vec<usize> = (0..n_batches).collect();
     let total = n_batches * schedule.n_epochs;
-    let mut done = 0;
+    let cooling = (schedule.cooling * total as f64).max(1.0);
+    let (mut done, mut losses) = (0, Vec::with_capacity(schedule.n_epochs));
     for _ in 0..schedule.n_epochs {
         random.shuffle(&mut order);
+        let mut sum = 0.0;
         for nth in &order {
             control(Progress { stage: Stage::Training, done, total })?;
             let loss = loss(*nth)?;
-            if !loss.to_scalar::<f32>()?.is_finite() {
+            let value = loss.to_scalar::<f32>()?;
+            if !value.is_finite() {
                 return Err(ModelError::NotFinite { what: "loss while a twin is trained".to_owned() });
             }
+            optimizer.set_learning_rate(schedule.learning_rate * ((total - done) as f64 / cooling).min(1.0));
             optimizer.step(&loss.backward()?)?;
+            sum += f64::from(value);
             done += 1;
         }
+        losses.push((sum / n_batches.max(1) as f64) as f32);
     }
-    Ok(())
+    Ok(losses)
 }
 
 /// What is read of a batch.
