@@ -7,6 +7,7 @@
 mod activation;
 mod contrast;
 mod distances;
+mod families;
 mod kinds;
 mod metric;
 mod moments;
@@ -38,7 +39,8 @@ use crate::{
 };
 
 pub use activation::{WeightedPair, telling_pairs};
-pub use contrast::{ContrastCell, ContrastColumn, ContrastTable, contrast, layouts_differ};
+pub use contrast::{ContrastCell, ContrastColumn, ContrastTable, LEVEL, contrast, layouts_differ};
+pub use families::{Families, Family};
 pub use metric::{FORMER_NAMES, Metric, N_METRICS, Quantity};
 pub use moments::{Moments, Statistic, Tally};
 pub use of_cloud::table_of_cloud;

@@ -6,7 +6,7 @@ use crate::{ids::HeadId, text::decimal_text};
 /// How far from the median a number is at most, in robust deviations: beyond that one number would decide alone.
 const MOST: f64 = 4.0;
 /// From how many robust deviations on a head stands out on a number.
-const STANDS_OUT: f64 = 1.0;
+pub(super) const STANDS_OUT: f64 = 1.0;
 /// Median absolute deviations of a normal distribution in a standard deviation.
 const NORMAL: f64 = 1.4826;
 /// Numbers that are named as reasons.
@@ -15,10 +15,10 @@ const N_REASONS: usize = 3;
 /// The standardised numbers of all heads of a table.
 #[derive(Clone, Debug)]
 pub struct Fingerprints {
-    heads: Vec<HeadId>,
-    metrics: Vec<Metric>,
+    pub(super) heads: Vec<HeadId>,
+    pub(super) metrics: Vec<Metric>,
     /// By head, then metric: the distance from the median of all heads in robust deviations, 0 where it is not defined.
-    of: Vec<Vec<f64>>,
+    pub(super) of: Vec<Vec<f64>>,
 }
 
 /// A head that is like another one.
@@ -82,17 +82,22 @@ impl Fingerprints {
 impl Similar {
     /// Such as `L1H2 0.93: induction high, entropy low`.
     pub fn text(&self) -> String {
-        let of = |(metric, high): &(Metric, bool)| {
-            format!("{} {}", metric.title().to_lowercase(), if *high { "high" } else { "low" })
-        };
-        let reasons: Vec<String> = self.reasons.iter().map(of).collect();
-        let reasons = if reasons.is_empty() { "no number stands out in both".to_owned() } else { reasons.join("; ") };
+        let reasons = reasons_text(&self.reasons);
+        let reasons = if reasons.is_empty() { "no number stands out in both".to_owned() } else { reasons };
         format!("{} {}: {reasons}", self.head, decimal_text(self.cosine))
     }
 }
 
+/// Such as `induction high; entropy low`.
+pub(super) fn reasons_text(reasons: &[(Metric, bool)]) -> String {
+    let of = |(metric, high): &(Metric, bool)| {
+        format!("{} {}", metric.title().to_lowercase(), if *high { "high" } else { "low" })
+    };
+    reasons.iter().map(of).collect::<Vec<_>>().join("; ")
+}
+
 /// The cosine of two rows; none where one of them is 0.
-fn cosine(a: &[f64], b: &[f64]) -> Option<f64> {
+pub(super) fn cosine(a: &[f64], b: &[f64]) -> Option<f64> {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let norms = (dot(a, a) * dot(b, b)).sqrt();
     (norms > 0.0).then(|| dot(a, b) / norms)
