@@ -8,10 +8,11 @@ use super::{
     distance_fidelity::{self, HeadPlot, HeadProxy},
     head_folder::{HeadFile, HeadFolder},
     head_page::{HeadPage, PageSize, page_of_cloud},
-    head_statistics::{StackTable, table_of_cloud},
+    head_statistics::{ContrastedTables, StackTable, contrast_of_clouds, table_of_cloud},
     point_set::{PointSet, Spot},
     projection::{LayoutOptions, ProjectionOptions},
     search::{self, Hits, RankedHead, SearchQuery},
+    welch::Correction,
 };
 use crate::{
     corpus::{CorpusView, Selection},
@@ -49,6 +50,8 @@ pub enum CloudQuery {
     Average(HeadId, Option<String>),
     /// What every head attends to, in numbers.
     Statistics,
+    /// The same, held against what they attend to in another cloud.
+    Contrast(OtherCloud, Correction),
     /// One head over all inputs.
     Page(HeadId),
     /// The file of a head, in a folder that was opened.
@@ -68,6 +71,16 @@ impl PartialEq for StoredHead {
     }
 }
 
+/// A cloud that another one is held against.
+#[derive(Clone, Debug)]
+pub struct OtherCloud(pub PointCloud);
+
+impl PartialEq for OtherCloud {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id() == other.0.id()
+    }
+}
+
 /// Questions of one kind take each other's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuestionKind {
@@ -81,6 +94,8 @@ pub enum QuestionKind {
     Average,
     /// [`CloudQuery::Statistics`].
     Statistics,
+    /// [`CloudQuery::Contrast`].
+    Contrast,
     /// [`CloudQuery::Page`].
     Page,
     /// [`CloudQuery::Stored`].
@@ -115,6 +130,7 @@ pub enum CloudResult {
     Average(Box<Average>),
     Search(Box<Found>),
     Statistics(Box<StackTable>),
+    Contrast(Box<ContrastedTables>),
     Page(Box<HeadPage>),
     Stored(Arc<HeadFile>),
 }
@@ -151,6 +167,7 @@ impl CloudQuery {
             Self::Search(_) => QuestionKind::Search,
             Self::Average(..) => QuestionKind::Average,
             Self::Statistics => QuestionKind::Statistics,
+            Self::Contrast(..) => QuestionKind::Contrast,
             Self::Page(_) => QuestionKind::Page,
             Self::Stored(_) => QuestionKind::Stored,
         }
@@ -159,8 +176,8 @@ impl CloudQuery {
 
 impl QuestionKind {
     /// Every kind.
-    pub const ALL: [Self; 7] =
-        [Self::Proxies, Self::Plot, Self::Search, Self::Average, Self::Statistics, Self::Page, Self::Stored];
+    pub const ALL: [Self; 8] =
+        [Self::Proxies, Self::Plot, Self::Search, Self::Average, Self::Statistics, Self::Contrast, Self::Page, Self::Stored];
 }
 
 impl SurveyKey {
@@ -179,9 +196,13 @@ impl SurveyKey {
         self.question == CloudQuery::Page(head)
     }
 
-    /// What it is about.
-    pub const fn cloud(&self) -> CloudId {
-        self.cloud
+    /// Whether all that it is about is still there.
+    pub fn holds(&self, is_there: impl Fn(CloudId) -> bool) -> bool {
+        let other = match &self.question {
+            CloudQuery::Contrast(other, _) => Some(other.0.id()),
+            _ => None,
+        };
+        is_there(self.cloud) && other.is_none_or(is_there)
     }
 }
 
@@ -190,7 +211,11 @@ impl Survey {
     pub fn key(&self) -> SurveyKey {
         // What is told of patterns knows no joint space.
         let options = match self.question {
-            CloudQuery::Average(..) | CloudQuery::Statistics | CloudQuery::Page(_) | CloudQuery::Stored(_) => {
+            CloudQuery::Average(..)
+            | CloudQuery::Statistics
+            | CloudQuery::Contrast(..)
+            | CloudQuery::Page(_)
+            | CloudQuery::Stored(_) => {
                 ProjectionOptions::default()
             }
             _ => ProjectionOptions { layout: LayoutOptions::default(), ..self.options },
@@ -235,6 +260,13 @@ impl Survey {
             CloudQuery::Statistics => {
                 let table = table_of_cloud(cloud, *stack, progress)?;
                 Some(table.map(|table| CloudResult::Statistics(Box::new(table))))
+            }
+            CloudQuery::Contrast(other, correction) => {
+                if let Some(reason) = other.0.lacks(*stack, options.space) {
+                    return Some(Err(format!("On the other side {reason}")));
+                }
+                let tables = contrast_of_clouds([cloud, &other.0], *stack, *correction, progress)?;
+                Some(tables.map(|tables| CloudResult::Contrast(Box::new(tables))))
             }
             CloudQuery::Page(head) => {
                 let page = page_of_cloud(cloud, *head, PageSize::default(), progress)?;

@@ -1,5 +1,7 @@
 //! Two samples held against each other: effect size, Welch's test, and p-values corrected for how many there are.
 
+use serde::{Deserialize, Serialize};
+
 /// What is known of a sample: its size, mean and variance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
@@ -24,7 +26,8 @@ pub struct Contrast {
 }
 
 /// How p-values are corrected for how many there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Correction {
     /// No single false one among them, but for the level that they are held against (Holm 1979).
     #[default]

@@ -60,8 +60,8 @@ impl Surveys {
 
     /// Lets go of answers about other clouds.
     pub(super) fn retain(&mut self, is_there: impl Fn(CloudId) -> bool) {
-        self.asked.retain(|asked| asked.answer.is_pending() || is_there(asked.key.cloud()));
-        self.kept.retain(|(known, _)| is_there(known.cloud()));
+        self.asked.retain(|asked| asked.answer.is_pending() || asked.key.holds(&is_there));
+        self.kept.retain(|(known, _)| known.holds(&is_there));
     }
 
     /// Asks for a pane, unless the answer is there or on its way.

@@ -8,6 +8,9 @@ use crate::{
     text::counted,
 };
 
+/// A corrected p-value below this is one of a head that differs.
+pub const LEVEL: f64 = 0.05;
+
 /// The heads of a stack, a column for each metric that both sides have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContrastTable {
@@ -41,16 +44,17 @@ pub struct ContrastCell {
 /// Holds `b` against `a`, stack by stack: differences are those of `b` less `a`.
 pub fn contrast(a: &HeadStatistics, b: &HeadStatistics, correction: Correction) -> Vec<ContrastTable> {
     let n_inputs = [a.inputs().len(), b.inputs().len()];
-    let of = |stack: &StackStatistics| {
-        let other = b.of_stack(stack.stack)?;
-        let heads = stack.ids();
-        let column =
-            |metric: Metric| ContrastColumn { metric, cells: cells([stack, other], &heads, metric, correction) };
-        let mut columns: Vec<ContrastColumn> = Metric::ALL.into_iter().map(column).collect();
-        columns.retain(|column| column.cells.iter().any(Option::is_some));
-        Some(ContrastTable { stack: stack.stack, heads, columns, n_inputs })
-    };
+    let of = |stack: &StackStatistics| Some(of_stacks([stack, b.of_stack(stack.stack)?], n_inputs, correction));
     a.stacks().iter().filter_map(of).collect()
+}
+
+/// Holds a stack against the same of so many other inputs, or of another model.
+pub(super) fn of_stacks(sides: [&StackStatistics; 2], n_inputs: [usize; 2], correction: Correction) -> ContrastTable {
+    let heads = sides[0].ids();
+    let column = |metric: Metric| ContrastColumn { metric, cells: cells(sides, &heads, metric, correction) };
+    let mut columns: Vec<ContrastColumn> = Metric::ALL.into_iter().map(column).collect();
+    columns.retain(|column| column.cells.iter().any(Option::is_some));
+    ContrastTable { stack: sides[0].stack, heads, columns, n_inputs }
 }
 
 fn cells(
@@ -69,6 +73,38 @@ fn cells(
     let tested = cells.iter_mut().flatten().filter(|cell| cell.contrast.is_some());
     tested.zip(corrected).for_each(|(cell, corrected)| cell.corrected = Some(corrected));
     cells
+}
+
+impl ContrastTable {
+    /// The column of a metric; none where a side does not have it.
+    pub fn column(&self, metric: Metric) -> Option<&ContrastColumn> {
+        self.columns.iter().find(|column| column.metric == metric)
+    }
+
+    /// The numbers of a head on both sides.
+    pub fn cell(&self, metric: Metric, head: HeadId) -> Option<ContrastCell> {
+        let at = self.heads.binary_search(&head).ok()?;
+        self.column(metric)?.cells[at]
+    }
+
+    /// Heads that differ in a metric, the largest effect first.
+    pub fn differing(&self, metric: Metric) -> Vec<HeadId> {
+        let Some(column) = self.column(metric) else { return Vec::new() };
+        let differs = |at: &usize| column.cells[*at].is_some_and(|cell| cell.differs());
+        column.order().into_iter().filter(differs).map(|at| self.heads[at]).collect()
+    }
+}
+
+impl ContrastCell {
+    /// The mean of the second side less that of the first.
+    pub const fn difference(&self) -> f64 {
+        self.b.mean - self.a.mean
+    }
+
+    /// Whether the corrected p-value is below [`LEVEL`].
+    pub fn differs(&self) -> bool {
+        self.corrected.is_some_and(|p| p < LEVEL)
+    }
 }
 
 impl ContrastColumn {

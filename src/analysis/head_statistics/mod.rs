@@ -43,7 +43,7 @@ pub use contrast::{ContrastCell, ContrastColumn, ContrastTable, LEVEL, contrast,
 pub use families::{Families, Family};
 pub use metric::{FORMER_NAMES, Metric, N_METRICS, Quantity};
 pub use moments::{Moments, Statistic, Tally};
-pub use of_cloud::table_of_cloud;
+pub use of_cloud::{ContrastedTables, contrast_of_clouds, table_of_cloud};
 pub use offsets::{MOST_OFFSET, N_BINS, OffsetSums};
 pub use order::{HeadOrder, order};
 pub use similar::{Fingerprints, Similar};

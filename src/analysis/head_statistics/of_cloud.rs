@@ -1,16 +1,27 @@
-//! Statistics of the heads of a stack from the queries and keys of many inputs, or from a run of one.
+//! Statistics of the heads of a stack from the queries and keys of many inputs, or from a run of one; those of two such
+//! clouds held against each other.
 
 use rayon::prelude::*;
 
-use super::{HeadRows, HeadSums, InputFacts, RowFacts, StackStatistics, StackTable};
+use super::{
+    ContrastTable, HeadRows, HeadSums, InputFacts, RowFacts, StackStatistics, StackTable, contrast, layouts_differ,
+};
 use crate::{
     analysis::{
         PointCloud, aggregate,
         detect::{StackFacts, TokenFacts},
         stats::Choices,
+        welch::Correction,
     },
     ids::{HeadId, StackKind},
 };
+
+/// The heads of a stack over two clouds: the numbers of each, and how they differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContrastedTables {
+    pub sides: [StackTable; 2],
+    pub contrast: ContrastTable,
+}
 
 /// The table of a stack. `progress(done, total)` is called between groups of heads and answers whether to go on; `None`
 /// when it said no.
@@ -22,6 +33,78 @@ pub fn table_of_cloud(
     stack: StackKind,
     progress: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Option<Result<StackTable, String>> {
+    Some(of_cloud(cloud, stack, progress)?.map(|statistics| statistics.table(cloud.n_inputs())))
+}
+
+/// Holds a stack over the inputs of `b` against the same over those of `a`: two corpora of one model, or one corpus in two
+/// models of the same layout. `progress` is that of [`table_of_cloud`].
+///
+/// # Errors
+/// A sentence when they cannot be compared, or patterns are not decided by what is there.
+pub fn contrast_of_clouds(
+    [a, b]: [&PointCloud; 2],
+    stack: StackKind,
+    correction: Correction,
+    progress: &mut dyn FnMut(usize, usize) -> bool,
+) -> Option<Result<ContrastedTables, String>> {
+    if let Some(refusal) = incomparable(a, b) {
+        return Some(Err(refusal));
+    }
+    let n = [a, b].map(|cloud| cloud.heads(stack).len());
+    let total = n[0] + n[1];
+    let first = match of_cloud(a, stack, &mut |done, _| progress(done.min(n[0]), total))? {
+        Ok(first) => first,
+        Err(problem) => return Some(Err(problem)),
+    };
+    let second = match of_cloud(b, stack, &mut |done, _| progress(n[0] + done.min(n[1]), total))? {
+        Ok(second) => second,
+        Err(problem) => return Some(Err(problem)),
+    };
+    let n_inputs = [a.n_inputs(), b.n_inputs()];
+    Some(Ok(ContrastedTables {
+        contrast: contrast::of_stacks([&first, &second], n_inputs, correction),
+        sides: [first.table(n_inputs[0]), second.table(n_inputs[1])],
+    }))
+}
+
+/// Why two clouds cannot be held against each other, as a sentence; none where they can.
+fn incomparable(a: &PointCloud, b: &PointCloud) -> Option<String> {
+    let (PointCloud::Inputs(of_a), PointCloud::Inputs(of_b)) = (a, b) else {
+        let side = if matches!(a, PointCloud::Inputs(_)) { "the other side shows" } else { "this pane shows" };
+        return Some(format!(
+            "Heads are held against each other over many inputs, and {side} a single one: open a corpus there, and choose \
+             Corpus"
+        ));
+    };
+    let (Some(model_a), Some(model_b)) = (a.model(), b.model()) else {
+        return Some("One of the two corpora has no input: run it first".to_owned());
+    };
+    if let Some(sentence) = layouts_differ(model_a, model_b) {
+        return Some(crate::text::sentence(&sentence));
+    }
+    let one_model = model_a == model_b;
+    let texts = |view: &crate::corpus::CorpusView| {
+        let inputs = (0..view.selection().inputs().len()).filter_map(|nth| view.input(nth));
+        inputs.map(|row| row.info.clone()).collect::<Vec<_>>()
+    };
+    if !one_model && texts(of_a) != texts(of_b) {
+        return Some(format!(
+            "Both the models ({} and {}) and their inputs differ, so that no difference could be told to come from one of \
+             them: open the same corpus in both, or two corpora in one model",
+            model_a.name, model_b.name
+        ));
+    }
+    let few = [a, b].into_iter().position(|cloud| cloud.n_inputs() < 2)?;
+    let which = ["first", "second"][few];
+    Some(format!("The {which} corpus has a single input, and a difference needs two on each side: open a longer one"))
+}
+
+/// The sums of a stack.
+fn of_cloud(
+    cloud: &PointCloud,
+    stack: StackKind,
+    progress: &mut dyn FnMut(usize, usize) -> bool,
+) -> Option<Result<StackStatistics, String>> {
     let Some(spec) = cloud.model().and_then(|model| model.stack(stack)) else {
         return Some(Err("There is no such stack of attention".to_owned()));
     };
@@ -52,7 +135,7 @@ pub fn table_of_cloud(
     for ((facts, reached), segment) in inputs.iter().zip(reached).zip(segments) {
         statistics.note(facts, reached, segment.queries.len());
     }
-    progress(heads.len(), heads.len()).then(|| Ok(statistics.table(inputs.len())))
+    progress(heads.len(), heads.len()).then_some(Ok(statistics))
 }
 
 /// What the heads of a stack share of each input.

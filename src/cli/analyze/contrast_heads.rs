@@ -14,7 +14,7 @@ use crate::{
     analysis::{
         detect,
         explain::report::spec_json,
-        head_statistics::{ContrastCell, ContrastColumn, ContrastTable, HeadStatistics, contrast},
+        head_statistics::{ContrastCell, ContrastColumn, ContrastTable, HeadStatistics, LEVEL, contrast},
         welch::{Contrast, Correction},
     },
     cli::CliError,
@@ -25,8 +25,6 @@ use crate::{
 
 /// Heads that the table names for each metric.
 const N_LARGEST: usize = 3;
-/// A corrected p below this has a mark.
-const LEVEL: f64 = 0.05;
 
 /// What is held against each other.
 #[derive(Clone, Copy)]
