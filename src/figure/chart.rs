@@ -1,9 +1,9 @@
 //! A chart as plain data: the display list of a figure and the plot of the window are made from the same one.
 
-use emath::{Rangef, Rect};
+use emath::{Pos2, Rangef, Rect, vec2};
 
 use super::{
-    list::Rgba,
+    list::{Line, Rgba},
     views::axes::{Axes, Axis},
 };
 use crate::text::{norm_text, power_text, stepped_text, whole_text};
@@ -12,6 +12,8 @@ use crate::text::{norm_text, power_text, stepped_text, whole_text};
 const FLATTENS: f64 = 4.0;
 /// Where an axis ends then, by the second largest value: there is room above it for the name of the largest.
 const ABOVE_REST: f64 = 1.5;
+/// Between the shaft of an arrow and a side of its tip.
+const TIP_TURN: f32 = std::f32::consts::TAU / 14.0;
 
 /// Series over two axes, with the values that matter.
 #[derive(Clone, Debug)]
@@ -141,6 +143,13 @@ impl Series {
         self.segments().filter_map(cut)
     }
 
+    /// The strokes of its arrows.
+    pub fn arrows(&self, axes: &Axes) -> Vec<Line> {
+        let ends = self.runs.iter().filter_map(|run| Some([*run.first()?, *run.last()?]));
+        let strokes = ends.flat_map(|[from, to]| arrow(axes.at(from[0], from[1]), axes.at(to[0], to[1])));
+        strokes.map(|[from, to]| Line { from, to, width: self.width, color: self.color }).collect()
+    }
+
     /// The straight pieces of a line.
     pub fn segments(&self) -> impl Iterator<Item = [[f64; 2]; 2]> + '_ {
         self.runs.iter().flat_map(|run| run.windows(2).map(|pair| [pair[0], pair[1]]))
@@ -152,6 +161,25 @@ impl Series {
 pub enum SeriesShape {
     Line,
     Points,
+    /// Each run is an arrow from its first point to its last.
+    Arrows,
+}
+
+/// How long the sides of the tip of an arrow are.
+pub const TIP_PT: f32 = 5.0;
+
+/// The strokes of an arrow: its shaft and the two sides of its tip; one that is too short to be seen has none.
+pub fn arrow(from: Pos2, to: Pos2) -> Vec<[Pos2; 2]> {
+    let length = (to - from).length();
+    if length < 1.0 {
+        return Vec::new();
+    }
+    let back = (from - to) / length * TIP_PT.min(length / 2.0);
+    let side = |turn: f32| {
+        let (sin, cos) = turn.sin_cos();
+        [to, to + vec2(cos * back.x - sin * back.y, sin * back.x + cos * back.y)]
+    };
+    vec![[from, to], side(TIP_TURN), side(-TIP_TURN)]
 }
 
 /// A value across the whole chart.

@@ -365,6 +365,10 @@ impl Session {
                 let open = minus.is_none_or(|minus| documents.find(minus.document).is_some());
                 panes.active_mut().minus = minus.filter(|_| open);
             }
+            SelectionCommand::HoldAgainst(other) => {
+                let pane = panes.active_mut();
+                pane.against = other.filter(|other| *other != pane.document && documents.find(*other).is_some());
+            }
         }
     }
 

@@ -224,6 +224,8 @@ pub enum SelectionCommand {
     Search(SearchQuery),
     /// Subtract another head from the selected one, or none.
     Subtract(Option<HeadRef>),
+    /// Hold all heads against those of another document, or of none.
+    HoldAgainst(Option<DocumentId>),
 }
 
 /// A neighbouring head or layer.

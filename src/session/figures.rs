@@ -265,7 +265,10 @@ pub(super) fn figure(pane: &Pane, documents: &Documents, options: FigureOptions)
         if pane.view.facts().reads_corpus { pane.cloud(document)? } else { PointCloud::Input(Arc::clone(&capture)) };
     let spec = Arc::new(spec_of(pane, document, (&capture, &cloud), options));
     let answers = pane.answers(&capture);
-    let measured = Measurements { timing: document.shown_timing().cloned(), debate: document.debate().cloned() };
+    let held = pane.against.filter(|_| pane.view.facts().contrasts).and_then(|other| documents.find(other));
+    let against = held.and_then(|other| pane.held_against(document, other));
+    let (timing, debate) = (document.shown_timing().cloned(), document.debate().cloned());
+    let measured = Measurements { timing, debate, against };
     Some(FigureRequest { spec, capture, cloud, other, answers, measured })
 }
 

@@ -11,6 +11,7 @@ mod bookmarks;
 mod cancelling;
 mod changes;
 mod command;
+mod contrasts;
 mod corpora;
 mod corpus_sheet;
 mod debates;

@@ -35,6 +35,8 @@ pub struct Pane {
     pub selection: Selection,
     /// What is subtracted from the selected head.
     pub minus: Option<HeadRef>,
+    /// The document whose corpus, or model, all heads are held against.
+    pub against: Option<DocumentId>,
     pub options: ViewOptions,
     /// Whether it follows the other panes: what is under the pointer, what is held, steps to other heads.
     pub linked: bool,
@@ -115,6 +117,7 @@ impl Pane {
             last_views: Default::default(),
             selection: Selection::default(),
             minus: None,
+            against: None,
             options,
             linked: true,
             projection: Loadable::Empty,

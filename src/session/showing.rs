@@ -154,6 +154,7 @@ impl Panes {
         for pane in self.iter_mut() {
             pane.history.forget(id);
             pane.minus.take_if(|minus| minus.document == id);
+            pane.against.take_if(|other| *other == id);
         }
         for pane in showing {
             self.change(pane, documents, |pane: &mut Pane, _| pane.document = heir);

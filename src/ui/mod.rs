@@ -51,6 +51,8 @@ pub struct ViewCtx<'a> {
     pub document: &'a Document,
     /// What is subtracted from it may belong to another one.
     pub other: Option<&'a Document>,
+    /// What all heads are held against.
+    pub against: Option<&'a Document>,
     /// The same run unchanged, where it was changed.
     pub unchanged: Option<&'a Arc<Capture>>,
     /// Every pattern that was read; a view asks for what it shows and draws what is there.
@@ -104,6 +106,7 @@ impl<'a> PanelCtx<'a> {
                 pane,
                 document,
                 other,
+                against: held_against(session, pane),
                 unchanged: session.unchanged(document),
                 patterns,
                 shared_high: None,
@@ -120,6 +123,11 @@ impl<'a> PanelCtx<'a> {
 /// The document that a pane subtracts something of.
 pub fn other_document<'a>(session: &'a Session, pane: &Pane) -> Option<&'a Document> {
     session.find_document(pane.minus?.document)
+}
+
+/// The document that the heads of a pane are held against.
+pub fn held_against<'a>(session: &'a Session, pane: &Pane) -> Option<&'a Document> {
+    session.find_document(pane.against?)
 }
 
 impl<'a> Deref for PanelCtx<'a> {

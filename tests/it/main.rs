@@ -10,6 +10,7 @@ mod aggregate;
 mod agreement;
 /// Every head between numbers over many inputs.
 mod atlas;
+mod atlas_contrast;
 /// Capture files: round trips, other programs' files, hostile ones.
 mod average;
 /// Beam search.

@@ -29,13 +29,15 @@ use crate::{
 };
 
 /// What a session has chosen already, beside the options of views.
-const OF_NO_SESSION: [&str; 39] = [
+const OF_NO_SESSION: [&str; 41] = [
     "model",
     "capture",
     "text",
     "text_b",
     "texts_file",
     "corpus",
+    "against_corpus",
+    "against_model",
     "image",
     "ids",
     "pixels",
@@ -95,6 +97,12 @@ pub struct RenderOptions {
     pub capture: Option<PathBuf>,
     #[command(flatten)]
     pub input: InputOptions,
+    /// With --corpus: hold the heads over this other corpus against those over the first
+    #[arg(long, value_name = "FILE", requires = "corpus", conflicts_with = "against_model")]
+    pub against_corpus: Option<PathBuf>,
+    /// With --corpus: hold the heads of this other model of the same layout against those of the first
+    #[arg(long, value_name = "MODEL", requires = "corpus")]
+    pub against_model: Option<String>,
     #[command(flatten)]
     pub groups: GroupOptions,
     /// Let the model write at most this many tokens; decoder-only models continue the text

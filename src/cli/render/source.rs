@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::{RenderOptions, explained};
 use crate::{
-    analysis::{PointCloud, Space, debate::CorpusDebate, positions},
+    analysis::{PointCloud, Space, debate::CorpusDebate, head_statistics::layouts_differ, positions},
     capture::{Capture, Edit, Site},
     cli::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
     figure::{
-        spec::{FigureSpec, Measurements},
+        spec::{Against, FigureSpec, Measurements},
         views::lab::Answered,
     },
     model::{Logits, Model, Preparation, RunPlan, Sites},
@@ -45,6 +45,15 @@ impl Source {
 pub fn read(options: &RenderOptions, spec: &FigureSpec) -> Result<Source, CliError> {
     if spec.space() == Space::Positions {
         spaces::check_positions(!options.input.is_empty(), options.capture.is_some())?;
+    }
+    let is_held = options.against_corpus.is_some() || options.against_model.is_some();
+    if is_held && !spec.view.facts().contrasts {
+        let having = ViewKind::names(|view| view.facts().contrasts);
+        let message = format!(
+            "--against-corpus and --against-model belong to {having}, not to {}: leave them out, or draw that view",
+            spec.view.name()
+        );
+        return Err(CliError::Usage(message));
     }
     if options.capture.is_some() && spec.options.parts_in(spec.view).is_some() {
         let message = "parts of a score are made with the weights of the model: give a --model and its input instead of a \
@@ -178,7 +187,8 @@ fn run_corpus(
     let capture = model.forward(&encoded, &plan, &show_progress)?;
     let cloud = PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
     let answers = explained::about_heads(model, &encoded, (options, spec), (&capture, &cloud))?;
-    Ok(Source { answers, ..Source::of(Arc::new(capture), cloud) })
+    let measured = Measurements { against: against(model, list, (options, spec))?, ..Measurements::default() };
+    Ok(Source { answers, measured, ..Source::of(Arc::new(capture), cloud) })
 }
 
 /// A corpus is drawn as it is.
@@ -214,4 +224,28 @@ fn test_corpus(
     let encoded = model.encode(&corpus::input_of(&first.content, worker::debate::PREPARATION))?;
     let source = Source::one(model.forward(&encoded, &plan, &show_progress)?);
     Ok(Source { measured: Measurements { debate: Some(Arc::new(debate)), ..Measurements::default() }, ..source })
+}
+
+/// The other side, where heads are held against those over another corpus or of another model.
+fn against(
+    model: &Model,
+    list: &InputList,
+    (options, spec): (&RenderOptions, &FigureSpec),
+) -> Result<Option<Against>, CliError> {
+    let kept = spaces::kept(spec.space());
+    let (names, corpus) = match (&options.against_corpus, &options.against_model) {
+        (None, None) => return Ok(None),
+        (Some(path), _) => {
+            let names = [options.input.corpus_name(), path].map(|path| path.display().to_string());
+            (names, passes::corpus(model, &options.input.other_corpus(path)?, kept)?)
+        }
+        (None, Some(name)) => {
+            let other = load(name, options)?;
+            if let Some(sentence) = layouts_differ(model.spec(), other.spec()) {
+                return Err(CliError::Usage(sentence));
+            }
+            ([model.spec().name.clone(), name.clone()], passes::corpus(&other, list, kept)?)
+        }
+    };
+    Ok(Some(Against { cloud: PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))), names }))
 }

@@ -192,14 +192,30 @@ pub struct Measurements {
     pub timing: Option<Arc<Timing>>,
     /// Tests of attention as explanation.
     pub debate: Option<Arc<CorpusDebate>>,
+    /// What all inputs are held against.
+    pub against: Option<Against>,
 }
 
 impl Measurements {
     /// Numbers that tell each apart.
     pub fn identities(&self) -> impl Iterator<Item = usize> {
         let timing = self.timing.iter().map(|timing| Arc::as_ptr(timing) as usize);
-        timing.chain(self.debate.iter().map(|debate| Arc::as_ptr(debate) as usize))
+        let debate = self.debate.iter().map(|debate| Arc::as_ptr(debate) as usize);
+        let against = self.against.iter().map(|against| match &against.cloud {
+            PointCloud::Input(capture) => Arc::as_ptr(capture) as usize,
+            PointCloud::Inputs(view) => Arc::as_ptr(view) as usize,
+            PointCloud::Positions(tables) => Arc::as_ptr(tables) as usize,
+        });
+        timing.chain(debate).chain(against)
     }
+}
+
+/// A cloud that another one is held against, such as a second corpus, or the same in another model.
+#[derive(Clone, Debug)]
+pub struct Against {
+    pub cloud: PointCloud,
+    /// What the first cloud and this one are called.
+    pub names: [String; 2],
 }
 
 /// The numbers of all figures, one after the other.

@@ -195,6 +195,7 @@ pub fn plot(chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
                     pen.fill(Path::circle(axes.at(x, y), series.width), series.color);
                 }
             }
+            SeriesShape::Arrows => pen.lines(series.arrows(&axes)),
         }
     }
     let edge = match names.align {

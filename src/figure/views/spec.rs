@@ -201,6 +201,8 @@ pub struct Facts {
     pub reads_folders: bool,
     /// Attention as an explanation is tested on all inputs, by running the model on each.
     pub tests_inputs: bool,
+    /// All inputs can be held against those of another corpus or model.
+    pub contrasts: bool,
     /// Parts of the details beside it.
     pub details: &'static [DetailsPart],
 }
@@ -275,6 +277,7 @@ impl Facts {
         reads_predictions: false,
         reads_folders: false,
         tests_inputs: false,
+        contrasts: false,
         details: &[],
     };
 }

@@ -233,7 +233,7 @@ impl Saved {
             }
         }
         for (idx, pane) in self.panes.iter().enumerate() {
-            let named = [Some(pane.document), pane.minus.map(|minus| minus.document)];
+            let named = [Some(pane.document), pane.minus.map(|minus| minus.document), pane.against];
             if let Some(nth) = named.into_iter().flatten().find(|nth| *nth >= n) {
                 return Err(SavedError::part(format!("pane {idx}"), &missing(nth)));
             }

@@ -130,6 +130,9 @@ pub struct SavedPane {
     /// Of the residual stream, what is behind the last layer is looked at.
     pub is_final: bool,
     pub minus: Option<SavedHead>,
+    /// What all heads are held against, by its place in the list of documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub against: Option<usize>,
     /// Whether it follows the other panes.
     pub linked: bool,
     /// What is looked for in its joint spaces.
@@ -163,6 +166,7 @@ impl Default for SavedPane {
             key: None,
             is_final: false,
             minus: None,
+            against: None,
             linked: true,
             search: SearchQuery::default(),
             target: SavedTarget::default(),

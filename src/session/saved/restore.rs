@@ -42,7 +42,8 @@ impl Panes {
                 head: HeadId { stack: minus.stack, layer: minus.layer, head: minus.head },
             });
             let (row, is_active) = (saved.row, saved.active);
-            (row, is_active, Pane { minus, ..pane(saved, PaneId(id), id_of) })
+            let against = saved.against.map(id_of);
+            (row, is_active, Pane { minus, against, ..pane(saved, PaneId(id), id_of) })
         });
         *self = Self::of_rows(rows.collect());
     }

@@ -131,6 +131,7 @@ fn saved_pane(row: usize, pane: &Pane, documents: &Documents) -> SavedPane {
             let document = documents.place(minus.document)?;
             Some(SavedHead { document, stack: minus.head.stack, layer: minus.head.layer, head: minus.head.head })
         }),
+        against: pane.against.and_then(|other| documents.place(other)),
         linked: pane.linked,
         search: pane.search.clone(),
         target: target.into(),

@@ -19,7 +19,7 @@ use crate::{
     ui::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
-        other_document,
+        held_against, other_document,
         panels::{effect_text, failure_ui, start_ui, too_long_ui},
         stale::{Veil, veil, veiled_ui},
         theme::{GRID, Theme, opaque, radius, text_size},
@@ -67,7 +67,8 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
     let view_of = |pane| {
         let document = cx.session.document_of(pane);
         let (other, unchanged) = (other_document(cx.session, pane), cx.session.unchanged(document));
-        ViewCtx { pane, document, other, unchanged, ..cx.view }
+        let against = held_against(cx.session, pane);
+        ViewCtx { pane, document, other, against, unchanged, ..cx.view }
     };
     let shared_high = shared_high(panes.iter().map(view_of));
     // Of panes side by side, whether weights are drawn in one of them.

@@ -16,7 +16,7 @@ use crate::{
     ui::{
         PanelCtx,
         panels::{
-            FIRST_STEPS_PT, Gallery, HEADER_PT, StatusFacts, ViewsSheet, WindowRequests, cloud_choice_ui,
+            FIRST_STEPS_PT, Gallery, HEADER_PT, StatusFacts, ViewsSheet, WindowRequests, against_ui, cloud_choice_ui,
             drop_overlay_ui, first_steps_ui, kinds_ui, lecture_height, lecture_ui, left_behind_ui, lost_model_ui,
             new_session_ui, run_line_ui, scrolled_ui, search_ui, status_bar_ui, subtract_ui, top_bar_ui,
         },
@@ -78,6 +78,7 @@ impl App {
                 veiled_ui(ui, &cx, |ui| inspector.ui(ui, &cx, &shown));
                 ui.add_space(2.0 * GRID);
                 subtract_ui(ui, &cx);
+                against_ui(ui, &cx);
                 search_ui(ui, &cx);
                 ui.separator();
                 if cx.pane.view.facts().lays_out_points {

@@ -2,6 +2,7 @@
 //!
 //! Panels read a [`ViewCtx`] and push commands, as views do; each keeps only its own widget state.
 
+mod against;
 mod bookmarks;
 mod compare;
 mod corpus;
@@ -54,6 +55,7 @@ use crate::{
     },
 };
 
+pub use against::against_ui;
 pub use bookmarks::BookmarkSheet;
 pub use corpus::{CorpusDialog, CorpusDrawer, cloud_choice_ui};
 pub use drop_overlay::drop_overlay_ui;

@@ -6,13 +6,13 @@ use eframe::egui::{
     WidgetInfo, pos2, vec2,
 };
 use egui_plot::{
-    AxisHints, Corner, GridInput, GridMark, HLine, ItemId, Legend, Line, Plot, PlotBounds, PlotMemory, PlotPoint,
-    PlotPoints, PlotTransform, PlotUi, Points, VLine,
+    Arrows, AxisHints, Corner, GridInput, GridMark, HLine, ItemId, Legend, Line, Plot, PlotBounds, PlotMemory,
+    PlotPoint, PlotPoints, PlotTransform, PlotUi, Points, VLine,
 };
 
 use super::display_list::color32;
 use crate::{
-    figure::chart::{Chart, ChartAxis, MarkOf, Series, SeriesShape},
+    figure::chart::{Chart, ChartAxis, MarkOf, Series, SeriesShape, TIP_PT},
     ui::{
         theme::{GRID, Theme, radius, text_size},
         widgets::text_button_width,
@@ -245,6 +245,14 @@ fn spacer(axis: &ChartAxis, n: usize) -> impl Fn(GridInput) -> Vec<GridMark> + u
 
 fn add_series(plot: &mut PlotUi<'_>, nth: usize, series: &Series) {
     let color = color32(series.color);
+    if series.shape == SeriesShape::Arrows {
+        let ends = |end: fn(&Vec<[f64; 2]>) -> Option<&[f64; 2]>| {
+            series.runs.iter().filter_map(end).copied().collect::<Vec<_>>()
+        };
+        let arrows = Arrows::new(&series.name, ends(|run| run.first()), ends(|run| run.last()));
+        plot.arrows(arrows.id(nth).color(color).tip_length(TIP_PT).highlight(series.width > 1.0));
+        return;
+    }
     for run in &series.runs {
         let points: PlotPoints<'_> = run.clone().into();
         match series.shape {
@@ -252,6 +260,7 @@ fn add_series(plot: &mut PlotUi<'_>, nth: usize, series: &Series) {
             SeriesShape::Points => {
                 plot.points(Points::new(&series.name, points).id(nth).color(color).radius(series.width / 2.0));
             }
+            SeriesShape::Arrows => {}
         }
     }
 }

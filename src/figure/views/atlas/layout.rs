@@ -49,6 +49,11 @@ impl AtlasLayout {
         )
     }
 
+    /// What the title of the mosaic has room for.
+    pub fn heads_width(&self) -> f32 {
+        self.table.right() - self.mosaic.left()
+    }
+
     /// The cells of the mosaic.
     pub fn heads(&self) -> Region {
         Region::whole(Pointed::Head, self.mosaic, self.grid)

@@ -8,9 +8,10 @@ use super::joined;
 use crate::{
     analysis::{
         cloud_query::CloudResult,
-        head_statistics::{Metric, MetricColumn, RankedStatistic, StackTable, Thresholds},
+        head_statistics::{Families, Metric, RankedStatistic, StackTable, Thresholds},
     },
     figure::{
+        chart::SeriesShape,
         font::Align,
         list::{Line, Rgba},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
@@ -23,6 +24,7 @@ use crate::{
     text::{capitalised, counted, grouped, tick_text},
 };
 
+mod contrast;
 pub mod layout;
 mod of_folder;
 mod options;
@@ -30,8 +32,9 @@ mod points;
 mod spec;
 mod table;
 
+pub use contrast::{Arrows, column_text, contrast_text};
 pub use of_folder::{FolderAxes, FolderScene};
-pub use options::{AtlasOptions, TableOrder};
+pub use options::{AtlasOptions, ContrastOrder, FAMILIES, PointColors, TableOrder};
 pub use points::{PointColor, PointSeries};
 pub use spec::SPEC;
 pub use table::TableColumn;
@@ -40,11 +43,18 @@ use layout::AtlasLayout;
 
 /// Numbers closer than this are left out.
 const LABEL_PT: f32 = 18.0;
+/// Side of the mark on the cell of a head that differs.
+const DIFFERS_PT: f32 = 4.0;
+
 /// The Atlas view of one stack.
 #[derive(Clone, Debug)]
 pub struct AtlasScene {
-    /// [`CloudResult::Statistics`].
+    /// [`CloudResult::Statistics`], or [`CloudResult::Contrast`].
     pub found: Arc<CloudResult>,
+    /// What the two sides of the latter are called.
+    pub sides: Option<[String; 2]>,
+    /// Families of its heads, where they are shown.
+    pub families: Option<Arc<Families>>,
     /// Layers and the largest number of heads of a layer.
     pub grid: (usize, usize),
     /// The head that is looked at.
@@ -54,12 +64,26 @@ pub struct AtlasScene {
 }
 
 impl AtlasScene {
-    /// The numbers of all heads.
+    /// The numbers of all heads; of two sides those of the first.
     pub fn table(&self) -> Option<&StackTable> {
         match &*self.found {
             CloudResult::Statistics(table) => Some(table),
+            CloudResult::Contrast(found) => Some(&found.sides[0]),
             _ => None,
         }
+    }
+
+    /// The family of a head, by its place.
+    pub fn family(&self, head: HeadId) -> Option<usize> {
+        self.families.as_ref()?.of(head)
+    }
+
+    /// What its families are, where they are shown: `Families: 1 (12 heads, silhouette 0.41: previous token high), …`.
+    pub fn families_text(&self) -> String {
+        let Some(families) = &self.families else { return String::new() };
+        let all = families.all().iter().enumerate();
+        let each: Vec<String> = all.map(|(nth, family)| format!("{} ({})", nth + 1, family.text())).collect();
+        format!("Families by average linkage of standardised numbers: {}", each.join(", "))
     }
 
     /// Where everything stands in an area.
@@ -67,33 +91,58 @@ impl AtlasScene {
         AtlasLayout::of_scene(area, self.grid, medium)
     }
 
-    /// The number that colours the cells; none where it is not defined.
-    pub fn column(&self) -> Option<&MetricColumn> {
-        self.table()?.column(self.options.color)
+    /// The number of a cell by the place of its head in the table: of two sides the difference. None where it is not
+    /// defined.
+    pub fn cell_value(&self, at: usize) -> Option<f64> {
+        let value = self.value(self.options.color, at)?;
+        if self.contrast().is_none() {
+            return Some(value);
+        }
+        Some(value - self.value_before(self.options.color, at)?)
     }
 
-    /// The ends of the colours of the cells.
+    /// The ends of the colours of the cells: differences lie about 0.
     pub fn range(&self) -> [f64; 2] {
-        self.range_of(self.options.color)
+        if self.contrast().is_none() {
+            return self.range_of(self.options.color);
+        }
+        let n = self.table().map_or(0, |table| table.heads.len());
+        let most = (0..n).filter_map(|at| self.cell_value(at)).fold(0.0, |most: f64, value| most.max(value.abs()));
+        if most > 0.0 { [-most, most] } else { [-1.0, 1.0] }
     }
 
     /// The ends of a number over all heads: from 0 on where none is below it.
     pub fn range_of(&self, metric: Metric) -> [f64; 2] {
-        let cells = self.table().and_then(|table| table.column(metric)).map_or(&[][..], |column| &column.cells);
-        let values = || cells.iter().flatten().map(|cell| cell.statistic.value);
+        let n = self.table().map_or(0, |table| table.heads.len());
+        let values = || (0..n).flat_map(|at| [self.value(metric, at), self.value_before(metric, at)]).flatten();
         let low = values().fold(0.0, f64::min);
         let high = values().fold(f64::NEG_INFINITY, f64::max);
         if high > low { [low, high] } else { [low, low + 1.0] }
     }
 
-    /// The colour at a share of the range.
+    /// The colour of a point at a share of its range.
     pub fn color(&self, share: f32, palette: &Palette) -> Rgba {
         self.color_map.on(palette.ground).color(share)
     }
 
+    /// The colour of a cell at a share of the range of the cells: differences have signs.
+    pub fn cell_color(&self, share: f32, palette: &Palette) -> Rgba {
+        if self.contrast().is_some() { palette.signed(2.0 * share - 1.0) } else { self.color(share, palette) }
+    }
+
+    /// What the colours of the cells are.
+    pub fn cells_title(&self) -> String {
+        let title = self.options.color.title();
+        if self.contrast().is_none() {
+            return title.to_owned();
+        }
+        format!("{title}: {} less {}", self.side_name(1), self.side_name(0))
+    }
+
     /// The number at a share of the range of the cells.
     pub fn tick(&self, share: f32) -> String {
-        self.tick_of(self.options.color, share)
+        let [low, high] = self.range();
+        tick_text((low + f64::from(share) * (high - low)) as f32)
     }
 
     /// The number at a share of the range of a metric.
@@ -112,13 +161,18 @@ impl AtlasScene {
     fn draw_mosaic(&self, layout: &AtlasLayout, pen: &mut Pen<'_>) {
         let (rect, weak, cells) = (layout.mosaic, pen.palette.text_weak, layout.heads());
         let title = rect.left_top() - vec2(0.0, 7.5 * GRID);
-        pen.text(self.options.color.title(), SMALL, pen.palette.text, title, Align::Left);
+        let words = pen.type_.fit(&self.cells_title(), SMALL, layout.heads_width()).into_owned();
+        pen.text(&words, SMALL, pen.palette.text, title, Align::Left);
         let [low, high] = self.range();
         for (nth, head) in self.table().map_or(&[][..], |table| &table.heads).iter().enumerate() {
             let cell = cells.cell(head.layer, head.head).shrink(0.5);
-            if let Some(RankedStatistic { statistic, .. }) = self.column().and_then(|column| column.cells[nth]) {
-                let color = self.color(((statistic.value - low) / (high - low)) as f32, &pen.palette);
+            if let Some(value) = self.cell_value(nth) {
+                let color = self.cell_color(((value - low) / (high - low)) as f32, &pen.palette);
                 pen.rect(cell, color);
+                if self.contrast_cell(self.options.color, *head).is_some_and(|cell| cell.differs()) {
+                    let dot = vec2(DIFFERS_PT, DIFFERS_PT).min(cell.size());
+                    pen.rect(Rect::from_center_size(cell.center(), dot), pen.palette.text);
+                }
             } else {
                 // Not defined is not 0.
                 pen.rect(cell, pen.palette.raised);
@@ -145,7 +199,7 @@ impl AtlasScene {
                 vec2(BAR_AND_TICKS_PT, rect.height().max(60.0)),
             );
             let palette = pen.palette;
-            pen.color_bar(bar, |share| self.color(share, &palette), |share| self.tick(share));
+            pen.color_bar(bar, |share| self.cell_color(share, &palette), |share| self.tick(share));
         }
     }
 
@@ -156,6 +210,10 @@ impl AtlasScene {
         pen.text(&chart.y.title, SMALL, pen.palette.text, title, Align::Left);
         pen.frame(rect, 0.75, pen.palette.rule);
         for series in &chart.series {
+            if series.shape == SeriesShape::Arrows {
+                pen.lines(series.arrows(&axes));
+                continue;
+            }
             let square = |[x, y]: [f64; 2]| {
                 let (at, half) = (axes.at(x, y), vec2(series.width / 2.0, 0.0));
                 Line { from: at - half, to: at + half, width: series.width, color: series.color }
@@ -239,19 +297,35 @@ impl Scene for AtlasScene {
 
     fn captions(&self) -> Captions {
         let Some(table) = self.table() else { return Captions::default() };
-        let queries = grouped(table.n_queries as usize);
         let stack = match table.stack {
             StackKind::SelfAttention => String::new(),
             stack => format!(" of the {stack} stack"),
         };
-        let what = format!("Heads{stack} over {}, {queries} queries", counted(table.n_inputs, "input"));
-        let how = "Numbers are means over all rows that qualify, ± the standard error over inputs; a struck cell is not defined";
-        let color = format!("{}: {}", self.options.color.title(), self.options.color.meaning());
         let moved = self.options.thresholds.text();
         let moved =
             if moved.is_empty() { moved } else { format!("Thresholds that were moved: {}", moved.replace(',', ", ")) };
-        let (named, channels) = (self.named_text(), capitalised(&self.channels_text()));
+        let color = format!("{}: {}", self.options.color.title(), self.options.color.meaning());
+        let channels = capitalised(&self.channels_text());
+        let struck = "a struck cell is not defined";
+        if let Some(contrast) = self.contrast() {
+            let side = |nth: usize| format!("{} ({})", self.side_name(nth), counted(contrast.n_inputs[nth], "input"));
+            let what = format!("Heads{stack} over {}, held against {}", side(1), side(0));
+            let how = format!(
+                "Numbers are means over inputs, each of which counts once; d is Cohen’s, p that of Welch’s test, corrected over \
+                 the heads of the stack; a dot marks cells of heads that differ, {struck}"
+            );
+            let differing = self.differing_text();
+            let short = joined([what.as_str(), &differing, &moved]);
+            let families = self.families_text();
+            let full = joined([what.as_str(), &differing, &how, &color, &channels, &families, &moved]);
+            return Captions { short, full };
+        }
+        let queries = grouped(table.n_queries as usize);
+        let what = format!("Heads{stack} over {}, {queries} queries", counted(table.n_inputs, "input"));
+        let how = format!("Numbers are means over all rows that qualify, ± the standard error over inputs; {struck}");
+        let named = self.named_text();
         let short = joined([what.as_str(), &named, &moved]);
-        Captions { short, full: joined([what.as_str(), &named, how, &color, &channels, &moved]) }
+        let families = self.families_text();
+        Captions { short, full: joined([what.as_str(), &named, &how, &color, &channels, &families, &moved]) }
     }
 }

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use super::AtlasScene;
 use crate::{
     analysis::{
-        cloud_query::{CloudQuery, CloudResult},
-        head_statistics::{MetricColumn, RankedStatistic, Thresholds},
+        cloud_query::{CloudQuery, CloudResult, OtherCloud},
+        head_statistics::{
+            ContrastCell, ContrastColumn, ContrastedTables, Families, Fingerprints, MetricColumn, RankedStatistic,
+            StackTable, Thresholds,
+        },
     },
     figure::{
         ViewKind,
@@ -28,7 +31,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Every head as a point between two numbers over all inputs, with its kinds and ranks",
     group: ViewGroup::Heads,
     pages: None,
-    facts: Facts { details: &[DetailsPart::Head], reads_folders: true, ..Facts::HEADS },
+    facts: Facts { contrasts: true, details: &[DetailsPart::Head], reads_folders: true, ..Facts::HEADS },
     extent: FigureExtent::Stack,
     options: &["atlas"],
     fields: |options, _, visit| {
@@ -50,42 +53,44 @@ pub const SPEC: ViewSpec = ViewSpec {
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
     resolved.not_of_planes()?;
     let Some(spec) = resolved.capture.model().stack(resolved.stack) else { return Ok(Vec::new()) };
-    let found = resolved.ask(CloudQuery::Statistics)?;
+    let correction = resolved.spec.options.atlas.correction;
+    let question = match &resolved.measured.against {
+        Some(against) => CloudQuery::Contrast(OtherCloud(against.cloud.clone()), correction),
+        None => CloudQuery::Statistics,
+    };
+    let found = resolved.ask(question)?;
+    let options = resolved.spec.options.atlas;
+    let families = stack_table(&found)
+        .filter(|_| options.shows_families())
+        .map(|table| Arc::new(Fingerprints::of(table).families(options.families)));
     let scene = AtlasScene {
         found: Arc::clone(&found),
+        families: families.clone(),
+        sides: resolved.measured.against.as_ref().map(|against| against.names.clone()),
         grid: (spec.layers.len(), spec.max_heads()),
         head: HeadId { stack: resolved.stack, ..resolved.ids()?.into_iter().next().unwrap_or_default() },
-        options: resolved.spec.options.atlas,
+        options,
         color_map: resolved.spec.color_map(),
     };
-    let thresholds = resolved.spec.options.atlas.thresholds;
-    let table = Box::new(move || table(&found, thresholds));
+    let table = Box::new(move || table(&found, families.as_deref(), options.thresholds));
     Ok(vec![resolved.named(Box::new(scene), table, "Atlas".to_owned(), None)])
 }
 
 /// One row per head: of each number its value, standard error, count and rank.
-fn table(found: &CloudResult, thresholds: Thresholds) -> Table {
-    let CloudResult::Statistics(found) = found else { return Table::default() };
-    let index = |name: &'static str, of: fn(&HeadId) -> usize| DataColumn {
-        name: name.into(),
-        values: DataValues::Index(found.heads.iter().map(|head| of(head) as u32).collect()),
+fn table(found: &CloudResult, families: Option<&Families>, thresholds: Thresholds) -> Table {
+    let found = match found {
+        CloudResult::Statistics(found) => found,
+        CloudResult::Contrast(found) => return contrasted(found, families, thresholds),
+        _ => return Table::default(),
     };
     let number = |column: &MetricColumn, what: &str, of: &dyn Fn(&RankedStatistic) -> Option<f64>| {
         let value = |cell: &Option<RankedStatistic>| cell.as_ref().and_then(of).map_or(f32::NAN, |value| value as f32);
         let name = format!("{}{what}", column.metric.name().replace('-', "_"));
         DataColumn { name: name.into(), values: DataValues::Number(column.cells.iter().map(value).collect()) }
     };
-    let stacks = found.heads.iter().map(|head| head.stack.name().to_owned()).collect();
-    let kinds = |head: &HeadId| {
-        let kinds: Vec<&str> = found.kinds_of(*head, &thresholds).iter().map(|(metric, _)| metric.name()).collect();
-        kinds.join(" ")
-    };
-    let mut columns = vec![
-        DataColumn { name: "stack".into(), values: DataValues::Text(stacks) },
-        index("layer", |head| head.layer),
-        index("head", |head| head.head),
-        DataColumn { name: "kinds".into(), values: DataValues::Text(found.heads.iter().map(kinds).collect()) },
-    ];
+    let mut columns = head_columns(&found.heads);
+    columns.push(kinds_column("kinds", found, &thresholds));
+    columns.extend(families.map(|families| family_column(&found.heads, families)));
     for column in &found.columns {
         columns.push(number(column, "", &|cell| Some(cell.statistic.value)));
         columns.push(number(column, "_error", &|cell| cell.statistic.error));
@@ -93,4 +98,64 @@ fn table(found: &CloudResult, thresholds: Thresholds) -> Table {
         columns.push(number(column, "_rank", &|cell| Some(cell.rank as f64)));
     }
     Table { provenance: String::new(), columns }
+}
+
+/// One row per head: of each number its means over the inputs of both sides, and how they differ.
+fn contrasted(found: &ContrastedTables, families: Option<&Families>, thresholds: Thresholds) -> Table {
+    let number = |column: &ContrastColumn, what: &str, of: fn(&ContrastCell) -> Option<f64>| {
+        let value = |cell: &Option<ContrastCell>| cell.as_ref().and_then(of).map_or(f32::NAN, |value| value as f32);
+        let name = format!("{}{what}", column.metric.name().replace('-', "_"));
+        DataColumn { name: name.into(), values: DataValues::Number(column.cells.iter().map(value).collect()) }
+    };
+    let mut columns = head_columns(&found.contrast.heads);
+    columns.push(kinds_column("kinds_a", &found.sides[0], &thresholds));
+    columns.push(kinds_column("kinds_b", &found.sides[1], &thresholds));
+    columns.extend(families.map(|families| family_column(&found.contrast.heads, families)));
+    for column in &found.contrast.columns {
+        columns.push(number(column, "_a", |cell| Some(cell.a.mean)));
+        columns.push(number(column, "_b", |cell| Some(cell.b.mean)));
+        columns.push(number(column, "_difference", |cell| Some(cell.difference())));
+        columns.push(number(column, "_d", |cell| cell.contrast.map(|contrast| contrast.d)));
+        columns.push(number(column, "_p", |cell| cell.contrast.map(|contrast| contrast.p)));
+        columns.push(number(column, "_p_corrected", |cell| cell.corrected));
+    }
+    Table { provenance: String::new(), columns }
+}
+
+/// Stack, layer and head.
+fn head_columns(heads: &[HeadId]) -> Vec<DataColumn> {
+    let index = |name: &'static str, of: fn(&HeadId) -> usize| DataColumn {
+        name: name.into(),
+        values: DataValues::Index(heads.iter().map(|head| of(head) as u32).collect()),
+    };
+    let stacks = heads.iter().map(|head| head.stack.name().to_owned()).collect();
+    vec![
+        DataColumn { name: "stack".into(), values: DataValues::Text(stacks) },
+        index("layer", |head| head.layer),
+        index("head", |head| head.head),
+    ]
+}
+
+/// The family of each head, from 1.
+fn family_column(heads: &[HeadId], families: &Families) -> DataColumn {
+    let family = |head: &HeadId| families.of(*head).map_or(0, |nth| nth as u32 + 1);
+    DataColumn { name: "family".into(), values: DataValues::Index(heads.iter().map(family).collect()) }
+}
+
+/// The numbers of all heads; of two sides those of the first.
+fn stack_table(found: &CloudResult) -> Option<&StackTable> {
+    match found {
+        CloudResult::Statistics(table) => Some(table),
+        CloudResult::Contrast(found) => Some(&found.sides[0]),
+        _ => None,
+    }
+}
+
+/// What heads are called.
+fn kinds_column(name: &'static str, table: &StackTable, thresholds: &Thresholds) -> DataColumn {
+    let kinds = |head: &HeadId| {
+        let kinds: Vec<&str> = table.kinds_of(*head, thresholds).iter().map(|(metric, _)| metric.name()).collect();
+        kinds.join(" ")
+    };
+    DataColumn { name: name.into(), values: DataValues::Text(table.heads.iter().map(kinds).collect()) }
 }

@@ -2,7 +2,10 @@
 
 use emath::{Rangef, pos2};
 
-use super::{AtlasScene, PointColor, TableOrder, kinds_text, layout::AtlasLayout, number_text};
+use super::{
+    AtlasScene, ContrastOrder, PointColor, PointColors, TableOrder, column_text, kinds_text, layout::AtlasLayout,
+    number_text,
+};
 use crate::{
     analysis::head_statistics::{Metric, RankedStatistic},
     figure::{
@@ -27,44 +30,100 @@ const LEAST_NUMBERS: usize = 3;
 pub enum TableColumn {
     Head,
     Kinds,
+    /// The family, with why it is one.
+    Family,
     Number(Metric),
+    /// What is told of the number of the cells, of two sides.
+    Contrast(ContrastOrder),
 }
 
 impl TableColumn {
-    /// The name above it.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Head => "Head",
-            Self::Kinds => "Kinds",
-            Self::Number(metric) => metric.title(),
-        }
-    }
-
     /// The order in which a click on the name puts the rows.
     pub const fn order(self) -> TableOrder {
         match self {
             Self::Head => TableOrder::Layer,
             Self::Kinds => TableOrder::Kind,
+            Self::Family => TableOrder::Family,
             Self::Number(metric) => TableOrder::By(metric),
+            Self::Contrast(of) => TableOrder::Contrast(of),
         }
     }
 }
 
 impl AtlasScene {
+    /// The name above a column.
+    pub fn column_title(&self, column: TableColumn) -> String {
+        match column {
+            TableColumn::Head => "Head".to_owned(),
+            TableColumn::Kinds => "Kinds".to_owned(),
+            TableColumn::Family => "Family".to_owned(),
+            TableColumn::Number(metric) => metric.title().to_owned(),
+            TableColumn::Contrast(ContrastOrder::First) => self.side_name(0).to_owned(),
+            TableColumn::Contrast(ContrastOrder::Second) => self.side_name(1).to_owned(),
+            TableColumn::Contrast(ContrastOrder::Effect) => "d".to_owned(),
+            TableColumn::Contrast(of) => of.title().to_owned(),
+        }
+    }
+
+    /// What a column tells, as a sentence; empty where its name says it.
+    pub fn column_meaning(&self, column: TableColumn) -> String {
+        let number = self.options.color.title();
+        match column {
+            TableColumn::Head | TableColumn::Kinds => String::new(),
+            TableColumn::Family => "Heads whose standardised numbers point the same way (average linkage), with the numbers on \
+                                    which they stand out"
+                .to_owned(),
+            TableColumn::Number(metric) => metric.meaning().to_owned(),
+            TableColumn::Contrast(of @ (ContrastOrder::First | ContrastOrder::Second)) => {
+                let side = self.side_name(usize::from(of == ContrastOrder::Second));
+                format!("{number}: mean over the inputs of {side}, each of which counts once")
+            }
+            TableColumn::Contrast(ContrastOrder::Difference) => {
+                format!("{number}: the mean of {} less that of {}", self.side_name(1), self.side_name(0))
+            }
+            TableColumn::Contrast(ContrastOrder::Effect) => {
+                "Cohen’s d: the difference in standard deviations of both sides together; rows stand by its size, whichever \
+                 way it goes"
+                    .to_owned()
+            }
+            TableColumn::Contrast(ContrastOrder::Corrected) => format!(
+                "p of Welch’s test, corrected for the number of heads of the stack ({})",
+                self.options.correction.title()
+            ),
+        }
+    }
+
+    /// What is told of a head, as kinds of both sides where these differ.
+    pub fn kinds_of(&self, head: HeadId) -> String {
+        let of = |table| kinds_text(table, head, &self.options.thresholds);
+        match (self.table().map(of), self.other_table().map(of)) {
+            (Some(first), Some(second)) if first != second => format!("{first} → {second}"),
+            (Some(first), _) => first,
+            (None, _) => String::new(),
+        }
+    }
+
     /// The columns of the table with their places.
     pub fn columns(&self, layout: &AtlasLayout) -> Vec<(TableColumn, Rangef)> {
-        let metrics = self.options.columns();
+        let metrics: Vec<TableColumn> = match self.contrast() {
+            Some(_) => ContrastOrder::ALL.into_iter().map(TableColumn::Contrast).collect(),
+            None => self.options.columns().into_iter().map(TableColumn::Number).collect(),
+        };
         let table = layout.table;
         let each = NUMBERS_SHARE * table.width() / metrics.len().max(LEAST_NUMBERS) as f32;
         let numbers = table.right() - metrics.len() as f32 * each;
         let head = table.left() + HEAD_PT;
-        let mut columns = vec![
-            (TableColumn::Head, Rangef::new(table.left(), head)),
-            (TableColumn::Kinds, Rangef::new(head, numbers)),
-        ];
+        let mut columns = vec![(TableColumn::Head, Rangef::new(table.left(), head))];
+        if self.families.is_some() {
+            let middle = f32::midpoint(head, numbers);
+            columns.push((TableColumn::Kinds, Rangef::new(head, middle)));
+            columns.push((TableColumn::Family, Rangef::new(middle, numbers)));
+        } else {
+            columns.push((TableColumn::Kinds, Rangef::new(head, numbers)));
+        }
         for (nth, metric) in metrics.into_iter().enumerate() {
             let left = numbers + nth as f32 * each;
-            columns.push((TableColumn::Number(metric), Rangef::new(left, left + each)));
+            columns.push((metric, Rangef::new(left, left + each)));
         }
         columns
     }
@@ -78,6 +137,15 @@ impl AtlasScene {
                 let mut order: Vec<usize> = (0..table.heads.len()).collect();
                 order.sort_by_key(|at| firsts[*at].map_or(usize::MAX, Metric::slot));
                 order.into_iter().map(|at| table.heads[at]).collect()
+            }
+            (TableOrder::Family, _) => {
+                let mut rows = table.heads.clone();
+                rows.sort_by_key(|head| self.family(*head).unwrap_or(usize::MAX));
+                rows
+            }
+            (TableOrder::Layer, _) => table.heads.clone(),
+            _ if self.contrast().is_some() => {
+                self.contrast().map(|contrast| self.contrast_rows(contrast)).unwrap_or_default()
             }
             (_, Some(metric)) => match table.column(metric) {
                 Some(column) => column.order().into_iter().map(|at| table.heads[at]).collect(),
@@ -103,9 +171,12 @@ impl AtlasScene {
         let series = self.series();
         let colors: Vec<(&[HeadId], Rgba)> = series
             .iter()
-            .filter(|series| matches!(series.color, PointColor::Kind(Some(_))))
+            .filter(|series| matches!(series.color, PointColor::Kind(Some(_)) | PointColor::Family(Some(_))))
             .map(|series| (series.heads.as_slice(), self.color_of(series.color, &pen.palette)))
             .collect();
+        // The colour of its points: the table is their legend, too.
+        let color_of =
+            |head: HeadId| colors.iter().find(|(heads, _)| heads.contains(&head)).map_or(text, |(_, color)| *color);
         let names = layout.row(0);
         for (column, place) in &columns {
             let orders = self.options.is_ordered_by(column.order());
@@ -115,7 +186,7 @@ impl AtlasScene {
                 (true, true) => " ↑",
             };
             let room = place.span() - GRID - pen.type_.width(arrow, SMALL);
-            let name = pen.type_.fit(column.title(), SMALL, room).into_owned();
+            let name = pen.type_.fit(&self.column_title(*column), SMALL, room).into_owned();
             let color = if orders { text } else { weak };
             cell(pen, &format!("{name}{arrow}"), color, *place, names.center().y);
         }
@@ -130,16 +201,26 @@ impl AtlasScene {
                 match column {
                     TableColumn::Head => cell(pen, &id.to_string(), text, *place, y),
                     TableColumn::Kinds => {
-                        // The colour of its points: the table is their legend, too.
-                        let color =
-                            colors.iter().find(|(heads, _)| heads.contains(&id)).map_or(text, |(_, color)| *color);
-                        cell(pen, &kinds_text(table, id, &self.options.thresholds), color, *place, y);
+                        let color = if self.options.point_color == PointColors::Kind { color_of(id) } else { text };
+                        cell(pen, &self.kinds_of(id), color, *place, y);
+                    }
+                    TableColumn::Family => {
+                        let color = if self.options.point_color == PointColors::Family { color_of(id) } else { text };
+                        let families = self.families.as_ref().zip(self.family(id));
+                        let words = families.map(|(families, nth)| families.text(nth)).unwrap_or_default();
+                        cell(pen, &words, color, *place, y);
                     }
                     TableColumn::Number(metric) => {
                         let texts = shorter_and_shorter(table.cell(*metric, id));
                         let fits = |words: &&String| pen.type_.width(words, SMALL) <= place.span() - GRID;
                         let words = texts.iter().find(fits).or(texts.last()).cloned().unwrap_or_default();
                         cell(pen, &words, text, *place, y);
+                    }
+                    TableColumn::Contrast(of) => {
+                        let found = self.contrast_cell(self.options.color, id);
+                        // What does not differ stands back.
+                        let color = if found.is_some_and(|cell| cell.differs()) { text } else { weak };
+                        cell(pen, &column_text(found, *of), color, *place, y);
                     }
                 }
             }

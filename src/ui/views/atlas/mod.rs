@@ -14,17 +14,20 @@ use super::{
     display_list::ScenePainter,
     frame, hover, of_heads,
     scale::{Footer, ScaleBar},
-    tooltip,
+    states, tooltip,
 };
 use crate::{
     analysis::{
-        cloud_query::{CloudQuery, CloudResult},
-        head_statistics::{Fingerprints, MetricColumn, RankedStatistic, Similar, StackTable},
+        cloud_query::{CloudQuery, CloudResult, OtherCloud},
+        head_statistics::{Families, Fingerprints, Metric, MetricColumn, RankedStatistic, Similar, StackTable},
     },
     figure::{
         pen::Medium,
         views::{
-            atlas::{AtlasOptions, AtlasScene, PointSeries, TableColumn, kinds_text, layout::AtlasLayout, number_text},
+            atlas::{
+                AtlasOptions, AtlasScene, ContrastOrder, PointSeries, column_text, contrast_text, layout::AtlasLayout,
+                number_text,
+            },
             regions::Pointed,
         },
     },
@@ -46,7 +49,7 @@ const N_SIMILAR: usize = 3;
 const LEGEND_PT: f32 = 360.0;
 
 /// Everything that the scene depends on.
-type SceneKey = (Same<CloudResult>, HeadId, AtlasOptions, ColorMap);
+type SceneKey = (Same<CloudResult>, Option<[String; 2]>, HeadId, AtlasOptions, ColorMap);
 
 /// The Atlas view with what it remembers between frames.
 #[derive(Default)]
@@ -54,6 +57,7 @@ pub struct AtlasView {
     painter: ScenePainter<SceneKey>,
     fingerprints: Option<(Same<CloudResult>, Fingerprints)>,
     of_folder: ScenePainter<of_folder::SceneKey>,
+    families: Option<(Same<CloudResult>, usize, Arc<Families>)>,
 }
 
 impl Canvas for AtlasView {
@@ -66,15 +70,39 @@ impl Canvas for AtlasView {
             return Some(of_folder::folder_ui(ui, cx, folder, &mut self.of_folder));
         }
         let what = "Adding up the attention of every head";
-        let of_heads::AllHeads { found, cloud, grid, head } = of_heads::asked(ui, cx, CloudQuery::Statistics, what)?;
         let options = &cx.pane.options;
-        let scene = AtlasScene { found, grid, head, options: options.atlas, color_map: options.color_map() };
+        let against = match cx.against.map(|other| cx.pane.held_against(cx.document, other)) {
+            Some(None) => {
+                states::sentence_ui(
+                    ui,
+                    cx.theme,
+                    "The other side has no inputs yet: they are run, or are to be opened",
+                );
+                return None;
+            }
+            against => against.flatten(),
+        };
+        let question = against.as_ref().map_or(CloudQuery::Statistics, |against| {
+            CloudQuery::Contrast(OtherCloud(against.cloud.clone()), options.atlas.correction)
+        });
+        let of_heads::AllHeads { found, cloud, grid, head } = of_heads::asked(ui, cx, question, what)?;
+        let sides = against.map(|against| against.names);
+        let atlas = options.atlas;
+        let mut scene =
+            AtlasScene { found, sides, families: None, grid, head, options: atlas, color_map: options.color_map() };
+        if atlas.shows_families() {
+            scene.families = self.families(&scene);
+        }
+        let scene = scene;
         frame::at_least_ui(ui, of_heads::LEAST_PT, |ui| self.scene_ui(ui, cx, &scene));
         let palette = &cx.theme.palette;
         let ticks = [scene.tick(0.0), String::new(), scene.tick(1.0)];
-        let title = scene.options.color.title().to_owned();
-        let mut scales = vec![ScaleBar::of_colors(|share| scene.color(share, palette), ticks, title)];
-        if let Some(metric) = scene.options.point_color.filter(|metric| *metric != scene.options.color) {
+        let ticks =
+            if scene.contrast().is_some() { [ticks[0].clone(), "0".to_owned(), ticks[2].clone()] } else { ticks };
+        let mut scales =
+            vec![ScaleBar::of_colors(|share| scene.cell_color(share, palette), ticks, scene.cells_title())];
+        let own = |metric: &Metric| *metric != scene.options.color || scene.contrast().is_some();
+        if let Some(metric) = scene.options.point_color.metric().filter(own) {
             let ticks = [scene.tick_of(metric, 0.0), String::new(), scene.tick_of(metric, 1.0)];
             let title = format!("points: {}", metric.title());
             scales.push(ScaleBar::of_colors(|share| scene.color(share, palette), ticks, title));
@@ -92,11 +120,24 @@ impl AtlasView {
         fingerprints
     }
 
+    /// The families of all heads, worked out once for each table.
+    fn families(&mut self, scene: &AtlasScene) -> Option<Arc<Families>> {
+        let (table, n, found) = (scene.table()?, scene.options.families, Same(Arc::clone(&scene.found)));
+        if let Some((of, known, families)) = &self.families
+            && (of, *known) == (&found, n)
+        {
+            return Some(Arc::clone(families));
+        }
+        let families = Arc::new(self.fingerprints(scene, table).families(n));
+        self.families = Some((found, n, Arc::clone(&families)));
+        Some(families)
+    }
+
     /// Draws points, cells and table; the head under the pointer is marked in all of them.
     fn scene_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &AtlasScene) {
         let Some(table) = scene.table() else { return };
         let (area, response, painter) = of_heads::canvas_ui(ui, Sense::click(), "Numbers of all heads");
-        let key = (Same(Arc::clone(&scene.found)), scene.head, scene.options, scene.color_map);
+        let key = (Same(Arc::clone(&scene.found)), scene.sides.clone(), scene.head, scene.options, scene.color_map);
         self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_heads(area, pen));
         let layout = scene.layout(area, Medium::Screen);
         let mut chart = scene.chart(&cx.theme.palette);
@@ -135,7 +176,15 @@ impl AtlasView {
 
 fn head_in_chart(scene: &AtlasScene, plotted: &Plotted<'_>) -> Option<HeadId> {
     let (series, nth, _) = plotted.nearest()?;
-    scene.series().get(series)?.heads.get(nth).copied()
+    if scene.contrast().is_none() {
+        return scene.series().get(series)?.heads.get(nth).copied();
+    }
+    // Arrows lie behind the points, and have two ends each.
+    let arrows = scene.arrows();
+    match arrows.get(series) {
+        Some(arrows) => arrows.heads.get(nth / 2).copied(),
+        None => scene.series().get(series - arrows.len())?.heads.get(nth).copied(),
+    }
 }
 
 fn head_in_table(response: &eframe::egui::Response, layout: &AtlasLayout, rows: &[HeadId]) -> Option<HeadId> {
@@ -150,9 +199,10 @@ fn heading_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &AtlasScene, layout: &AtlasLayou
     let Some((column, _)) = scene.columns(layout).into_iter().find(|(_, place)| place.contains(at.x)) else { return };
     ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
     tooltip::at_pointer(ui, |ui| {
-        ui.strong(column.title());
-        if let TableColumn::Number(metric) = column {
-            ui.label(metric.meaning());
+        ui.strong(scene.column_title(column));
+        let meaning = scene.column_meaning(column);
+        if !meaning.is_empty() {
+            ui.label(meaning);
         }
         let turned = scene.options.is_ordered_by(column.order());
         let click = if turned { "Click: the other way round" } else { "Click: order the rows by it" };
@@ -171,14 +221,22 @@ fn readout_ui(
     (table, head, similar): (&StackTable, HeadId, &[Similar]),
 ) {
     tooltip::at_pointer(ui, |ui| {
-        ui.strong(format!("{head}: {}", kinds_text(table, head, &scene.options.thresholds)));
+        ui.strong(format!("{head}: {}", scene.kinds_of(head)));
         let model = cx.document.latest_capture().map_or("", |capture| &capture.model().name);
         let note = note_of(cx.notes, model, head);
         if !note.is_empty() {
             ui.label(format!("Note: {note}"));
         }
         let shown = scene.options.columns();
+        if scene.contrast().is_some() {
+            controls::caption_ui(ui, cx.theme, format!("{} → {}", scene.side_name(0), scene.side_name(1)));
+        }
         for metric in &shown {
+            if scene.contrast().is_some() {
+                let text = contrast_text(scene.contrast_cell(*metric, head));
+                controls::caption_ui(ui, cx.theme, format!("{}: {text}", metric.title()));
+                continue;
+            }
             let cell = table.cell(*metric, head);
             let n = cell.map_or_else(String::new, |cell| {
                 format!("; {}", counted(cell.statistic.n_rows as usize, metric.counts()))
@@ -194,12 +252,22 @@ fn readout_ui(
                 for column in [others.get(line), others.get(n_lines + line)].into_iter().flatten() {
                     let small = |text: String| RichText::new(text).size(text_size::SMALL);
                     ui.label(small(column.metric.title().to_owned()).color(cx.theme.text_weak));
-                    let number = table.cell(column.metric, head).map_or_else(|| "not defined".to_owned(), rank_text);
+                    let number = match scene.contrast() {
+                        Some(_) => moved_text(scene, column.metric, head),
+                        None => table.cell(column.metric, head).map_or_else(|| "not defined".to_owned(), rank_text),
+                    };
                     ui.label(small(number));
                 }
                 ui.end_row();
             }
         });
+        if let Some((families, nth)) = scene.families.as_ref().zip(scene.family(head)) {
+            let silhouette = families.silhouette(head).map_or_else(String::new, decimal_text);
+            ui.add_space(GRID);
+            let n = families.all().len();
+            let text = format!("Family {} of {n}; silhouette of this head {silhouette}", families.text(nth));
+            controls::caption_ui(ui, cx.theme, text);
+        }
         if !similar.is_empty() {
             ui.add_space(GRID);
             controls::caption_ui(ui, cx.theme, "Similar heads, by the cosine of standardised numbers");
@@ -215,8 +283,24 @@ fn rank_text(cell: RankedStatistic) -> String {
     format!("{}, {}", decimal_text(cell.statistic.value), cell.rank_text())
 }
 
+/// Both means and the size of the effect, a star where the head differs: `0.41 → 0.55, d 1.20*`.
+fn moved_text(scene: &AtlasScene, metric: Metric, head: HeadId) -> String {
+    let cell = scene.contrast_cell(metric, head);
+    let text = |of: ContrastOrder| column_text(cell, of);
+    if cell.is_none() {
+        return "not on both sides".to_owned();
+    }
+    let star = if cell.is_some_and(|cell| cell.differs()) { "*" } else { "" };
+    let (a, b, d) = (text(ContrastOrder::First), text(ContrastOrder::Second), text(ContrastOrder::Effect));
+    format!("{a} → {b}, d {d}{star}")
+}
+
 fn words(scene: &AtlasScene, n_inputs: usize) -> String {
     let Some(table) = scene.table() else { return String::new() };
+    if let Some(contrast) = scene.contrast() {
+        let side = |nth: usize| format!("{} ({})", scene.side_name(nth), counted(contrast.n_inputs[nth], "input"));
+        return format!("{} → {}: {}", side(0), side(1), scene.differing_text());
+    }
     let queries = grouped(table.n_queries as usize);
     // A first table comes before the whole one.
     let inputs = if table.n_inputs < n_inputs {
