@@ -80,13 +80,23 @@ impl AtlasScene {
         arrows
     }
 
-    /// Heads in the order of what is told of the number of the cells, the highest first; those without it left out.
+    /// Heads in the order of what is told of the number of the cells, the highest first unless the table is turned round;
+    /// those of which it is not known at the end, and those without both means left out.
     pub(super) fn contrast_rows(&self, contrast: &ContrastTable) -> Vec<HeadId> {
         let of = self.options.contrast_order();
-        let key = |head: &HeadId| sort_key(contrast.cell(self.options.color, *head)?, of);
-        let mut rows: Vec<(f64, HeadId)> = contrast.heads.iter().filter_map(|head| Some((key(head)?, *head))).collect();
+        let cells = contrast.heads.iter().filter_map(|head| Some((contrast.cell(self.options.color, *head)?, *head)));
+        let (mut rows, mut unknown) = (Vec::new(), Vec::new());
+        for (cell, head) in cells {
+            match sort_key(cell, of) {
+                Some(key) => rows.push((key, head)),
+                None => unknown.push(head),
+            }
+        }
         rows.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        rows.into_iter().map(|(_, head)| head).collect()
+        if self.options.lowest_first {
+            rows.reverse();
+        }
+        rows.into_iter().map(|(_, head)| head).chain(unknown).collect()
     }
 
     /// Which heads differ in the number of the cells: `3 of 8 heads differ: L1H0, L0H2, L1H3`.

@@ -131,6 +131,10 @@ impl AtlasScene {
     /// Heads in the order of the table: those without the number that orders it are left out.
     pub fn rows(&self) -> Vec<HeadId> {
         let Some(table) = self.table() else { return Vec::new() };
+        let by_number = !matches!(self.options.order, TableOrder::Kind | TableOrder::Family | TableOrder::Layer);
+        if let Some(contrast) = self.contrast().filter(|_| by_number) {
+            return self.contrast_rows(contrast);
+        }
         let mut rows = match (self.options.order, self.options.ordered_by()) {
             (TableOrder::Kind, _) => {
                 let firsts = self.first_kinds(table);
@@ -144,9 +148,6 @@ impl AtlasScene {
                 rows
             }
             (TableOrder::Layer, _) => table.heads.clone(),
-            _ if self.contrast().is_some() => {
-                self.contrast().map(|contrast| self.contrast_rows(contrast)).unwrap_or_default()
-            }
             (_, Some(metric)) => match table.column(metric) {
                 Some(column) => column.order().into_iter().map(|at| table.heads[at]).collect(),
                 None => table.heads.clone(),
