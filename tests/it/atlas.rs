@@ -13,7 +13,7 @@ use attnscope::{
     corpus::{Corpus, CorpusView, Kept},
     figure::{
         pen::Medium,
-        views::atlas::{AtlasOptions, layout::AtlasLayout},
+        views::atlas::{AtlasOptions, PointColors, layout::AtlasLayout},
     },
     ids::{HeadId, StackKind},
     model::{self, Input, Logits, Model, RunPlan, Sites, locate, uninterrupted},
@@ -187,4 +187,49 @@ fn a_figure_has_its_numbers_and_its_options_on_the_command_line() {
     assert!(table.contains("induction_rank") && table.contains("kinds"), "{table:.300}");
     let wrong = attnscope(&[&asked[..], &["--across", "nothing"]].concat());
     assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("induction-gain"));
+}
+
+#[test]
+fn families_are_told_alike_by_the_command_the_figure_and_the_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (texts, out, data, figure) = (path("texts.txt"), path("heads.json"), path("atlas.csv"), path("atlas.svg"));
+    std::fs::write(&texts, TEXTS.join("\n")).unwrap();
+    let asked = ["--model", "demo:gpt", "--corpus", &texts, "--families", "4"];
+    for command in [
+        &["analyze", "heads", "--out", &out][..],
+        &["render", "atlas", "--point-color", "family", "--caption", "full", "--data", &data, "--out", &figure],
+    ] {
+        let output = attnscope(&[command, &asked].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let told: serde_json::Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    let families = told["result"]["self"]["families"]["of"].as_array().unwrap();
+    assert_eq!(families.len(), 4);
+    // A head is nearer to its family than to the next one, on the whole.
+    assert!(told["result"]["self"]["families"]["silhouette"].as_f64().unwrap() > 0.1, "{families:?}");
+    let reasons = families.iter().filter(|family| !family["reasons"].as_array().unwrap().is_empty());
+    assert!(reasons.count() >= 2, "{families:?}");
+    let of = |head: &str| families.iter().find(|family| family["heads"].as_array().unwrap().contains(&head.into()));
+    let table = std::fs::read_to_string(&data).unwrap();
+    let names: Vec<&str> = table.lines().next().unwrap().split(',').collect();
+    let at = |name: &str| names.iter().position(|known| *known == name).unwrap();
+    assert_eq!(table.lines().count(), 49);
+    for line in table.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let head = format!("L{}H{}", cells[at("layer")], cells[at("head")]);
+        assert_eq!(of(&head).unwrap()["family"].to_string(), cells[at("family")], "{head}");
+    }
+    assert!(std::fs::read_to_string(&figure).unwrap().contains("Families by average linkage"));
+
+    let mut stage = Stage::new(sentence(), ViewKind::Atlas).show(vec2(900.0, 600.0));
+    let options = &mut stage.state_mut().session.panes.active_mut().options;
+    options.atlas = AtlasOptions { point_color: PointColors::Family, families: 3, ..options.atlas };
+    stage.run();
+    let canvas = stage.get_by_label("Numbers of all heads").rect();
+    let layout = AtlasLayout::of_scene(canvas, (3, 4), Medium::Screen);
+    stage.hover_at(layout.heads().cell(1, 1).center());
+    stage.run();
+    let said = stage.query_all_by_label_contains("silhouette of this head").next();
+    assert!(said.is_some_and(|node| node.value().is_some_and(|text| text.starts_with("Family "))));
 }

@@ -17,17 +17,19 @@ use crate::{
         explain::report::spec_json,
         head_folder::FolderScale,
         head_statistics::{
-            Fingerprints, HeadStatistics, Metric, MetricColumn, RankedStatistic, StackTable, Thresholds, layouts_differ,
+            Families, Family, Fingerprints, HeadStatistics, Metric, MetricColumn, RankedStatistic, StackTable,
+            Thresholds, layouts_differ,
         },
         welch::Correction,
     },
     cli::{CliError, engine, open_identified, render::parse_head, show_progress},
     export,
+    figure::views::atlas::FAMILIES,
     ids::{HeadId, StackKind},
     model::{Cancelled, Engine},
     options::one_of,
     protocol::LeftOut,
-    text::{counted, grouped, sentence, unreadable},
+    text::{counted, decimal_text, grouped, sentence, unreadable},
     worker::corpus::{
         FolderError, FolderOrder, FolderPass, StatisticsOrder, StatisticsPass, WrittenFolder, statistics_key,
     },
@@ -37,6 +39,8 @@ use crate::{
 const N_BEST: usize = 3;
 /// Similar heads that are named.
 const N_SIMILAR: usize = 5;
+/// Heads of a family that are named.
+const N_NAMED: usize = 16;
 /// Inputs that are named for each head, those in which it is most active.
 const N_INPUTS: usize = 5;
 
@@ -55,6 +59,9 @@ pub struct CorpusHeadsOptions {
     /// With --against or --against-model: how p-values are corrected for the number of heads [default: holm]
     #[arg(long, value_name = "METHOD", requires = "corpus", value_parser = parse_correction)]
     correction: Option<Correction>,
+    /// With --corpus: how many families heads are put into by the likeness of their numbers, from 2 to 12 [default: 6]
+    #[arg(long, value_name = "N", requires = "corpus", value_parser = clap::value_parser!(u8).range(2..=12))]
+    families: Option<u8>,
     /// With --corpus: all numbers of one head with their ranks, such as L1H0
     #[arg(long, value_name = "LlHh", requires = "corpus", value_parser = parse_head)]
     pub(super) head: Option<(usize, usize)>,
@@ -138,6 +145,11 @@ fn parse_metric(name: &str) -> Result<Metric, String> {
 }
 
 impl CorpusHeadsOptions {
+    /// The families of a stack.
+    fn families(&self, table: &StackTable) -> Families {
+        Fingerprints::of(table).families(self.families.map_or(FAMILIES, usize::from))
+    }
+
     /// Whether a number is to be told.
     pub(super) fn wants(&self, metric: Metric) -> bool {
         self.metrics.is_empty() || self.metrics.contains(&metric)
@@ -156,6 +168,9 @@ pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
     let order = StatisticsOrder { model: &model, list: &list, how: input.preparation() };
     if how.against.is_some() || how.against_model.is_some() {
         return against(options, (name, order), &engine);
+    }
+    if how.families.is_some() && how.head.is_some() {
+        return Err(CliError::Usage("--families are of all heads: leave out --head".to_owned()));
     }
     if how.correction.is_some() {
         return Err(CliError::Usage("--correction belongs to --against or --against-model".to_owned()));
@@ -323,6 +338,14 @@ fn result(statistics: &HeadStatistics, tables: &[StackTable], how: &CorpusHeadsO
                 })
             })
             .collect();
+        let families = how.families(table);
+        let family = |(nth, family): (usize, &Family)| {
+            let heads: Vec<String> = family.heads.iter().map(ToString::to_string).collect();
+            let reasons: Vec<Value> =
+                family.reasons.iter().map(|(metric, high)| json!({ "metric": metric.name(), "high": high })).collect();
+            json!({ "family": nth + 1, "heads": heads, "reasons": reasons, "silhouette": family.silhouette })
+        };
+        let told: Vec<Value> = families.all().iter().enumerate().map(family).collect();
         let undefined: Map<String, Value> = table
             .undefined
             .iter()
@@ -332,6 +355,7 @@ fn result(statistics: &HeadStatistics, tables: &[StackTable], how: &CorpusHeadsO
         let of = json!({
             "n_inputs": table.n_inputs, "n_queries": table.n_queries, "undefined": undefined,
             "metrics": columns.iter().map(metric).collect::<Map<String, Value>>(), "heads": heads,
+            "families": { "silhouette": families.mean_silhouette(), "of": told },
         });
         (table.stack.name().to_owned(), of)
     });
@@ -410,6 +434,17 @@ fn table(tables: &[StackTable], how: &CorpusHeadsOptions, n_left_out: usize) -> 
         }
         for (metric, reason) in table.undefined.iter().filter(|(metric, _)| how.wants(*metric)) {
             writeln!(text, "  {:<18}  not defined: {reason}", metric.name()).ok();
+        }
+        let families = how.families(table);
+        if let Some(silhouette) = families.mean_silhouette() {
+            let silhouette = decimal_text(silhouette);
+            writeln!(text, "\n  Families by average linkage of standardised numbers, mean silhouette {silhouette}")
+                .ok();
+        }
+        for (nth, family) in families.all().iter().enumerate() {
+            let heads: Vec<String> = family.heads.iter().take(N_NAMED).map(ToString::to_string).collect();
+            let more = if family.heads.len() > N_NAMED { " …" } else { "" };
+            writeln!(text, "  {:>2}  {}\n      {}{more}", nth + 1, family.text(), heads.join(" ")).ok();
         }
     }
     text
