@@ -7,7 +7,10 @@ use super::{
     head_statistics::{Moments, Statistic, Tally},
     lengths::{Estimate, wilson},
 };
-use crate::capture::Matrix;
+use crate::{
+    capture::Matrix,
+    spec::{HeadKind, ModelSpec},
+};
 
 /// What `attnscope analyze accuracy` says of itself.
 pub const METHOD: MethodSpec = MethodSpec {
@@ -49,6 +52,146 @@ impl Verdict {
     /// Whether the class is the one that the label names; none without a label.
     pub fn is_right(&self) -> Option<bool> {
         self.label.map(|label| label == self.class)
+    }
+}
+
+/// What a model says that inputs can be judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speech {
+    /// One class of each input.
+    Classes,
+    /// The next token, from left to right.
+    Tokens,
+}
+
+impl Speech {
+    /// Of a model; none where it says nothing that labels or the tokens themselves could be held against.
+    pub fn of(model: &ModelSpec) -> Option<Self> {
+        match model.head {
+            Some(HeadKind::TextClass | HeadKind::ImageClass) => Some(Self::Classes),
+            Some(HeadKind::NextToken) if model.modality.target().is_none() => Some(Self::Tokens),
+            _ => None,
+        }
+    }
+}
+
+/// What a model says of one input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Said {
+    Class(Verdict),
+    /// Losses of its tokens.
+    Tokens(Tally),
+}
+
+impl Said {
+    /// The loss in nats: of the label, or of a token on average.
+    pub fn loss(&self) -> Option<f64> {
+        match self {
+            Self::Class(verdict) => verdict.loss,
+            Self::Tokens(tally) => Some(tally.sum / tally.weight),
+        }
+    }
+
+    /// The verdict of a classifier.
+    pub const fn verdict(&self) -> Option<&Verdict> {
+        match self {
+            Self::Class(verdict) => Some(verdict),
+            Self::Tokens(_) => None,
+        }
+    }
+}
+
+/// What a model says of the inputs of a list, as far as they were run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgements {
+    /// By the place of the input in the list.
+    said: BTreeMap<usize, Said>,
+    /// Names of the classes that a label or a verdict is.
+    names: BTreeMap<usize, String>,
+    agreement: Agreement,
+    tokens: Moments,
+    /// Inputs of which nothing can be said, with the reason.
+    left_out: Vec<(usize, String)>,
+    /// Labels that are no class of the model, each once.
+    unknown: Vec<String>,
+}
+
+impl Judgements {
+    /// Adds what is said of an input.
+    pub fn add(&mut self, source: usize, said: Said, name: impl Fn(usize) -> String) {
+        match &said {
+            Said::Class(verdict) => {
+                self.agreement.add(verdict);
+                for class in [verdict.label, Some(verdict.class)].into_iter().flatten() {
+                    self.names.entry(class).or_insert_with(|| name(class));
+                }
+            }
+            Said::Tokens(tally) => self.tokens.add(*tally),
+        }
+        self.said.insert(source, said);
+    }
+
+    /// Notes that nothing can be said of an input.
+    pub fn leave_out(&mut self, source: usize, reason: String) {
+        self.left_out.push((source, reason));
+    }
+
+    /// Notes a label that is no class of the model.
+    pub fn note_unknown(&mut self, label: &str) {
+        if !self.unknown.iter().any(|known| known == label) {
+            self.unknown.push(label.to_owned());
+        }
+    }
+
+    /// What is said of an input, by its place in the list.
+    pub fn of(&self, source: usize) -> Option<&Said> {
+        self.said.get(&source)
+    }
+
+    /// Every input of which something is said, with its place in the list.
+    pub fn all(&self) -> impl Iterator<Item = (usize, &Said)> {
+        self.said.iter().map(|(source, said)| (*source, said))
+    }
+
+    /// The name of a class that a label or a verdict is; else empty.
+    pub fn name(&self, class: usize) -> &str {
+        self.names.get(&class).map_or("", String::as_str)
+    }
+
+    /// Names of all classes that a label or a verdict is.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.values().map(String::as_str)
+    }
+
+    /// How verdicts and labels agree.
+    pub const fn agreement(&self) -> &Agreement {
+        &self.agreement
+    }
+
+    /// The loss of a token in nats, with its standard error over inputs; none of a classifier.
+    pub fn token_loss(&self) -> Option<Statistic> {
+        self.tokens.statistic()
+    }
+
+    /// Inputs of which nothing can be said, with the reason.
+    pub fn left_out(&self) -> &[(usize, String)] {
+        &self.left_out
+    }
+
+    /// Labels that are no class of the model.
+    pub fn unknown(&self) -> &[String] {
+        &self.unknown
+    }
+
+    /// Inputs that were run or left out.
+    pub fn n_done(&self) -> usize {
+        self.said.len() + self.left_out.len()
+    }
+
+    /// The place in the list of the first input that was not run yet, where they are run in their order.
+    pub fn next(&self) -> usize {
+        let said = self.said.last_key_value().map_or(0, |(source, _)| source + 1);
+        self.left_out.last().map_or(0, |(source, _)| source + 1).max(said)
     }
 }
 

@@ -3,7 +3,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use crate::{
-    analysis::debate::{CorpusDebate, CorpusQuestion},
+    analysis::{
+        accuracy::Judgements,
+        debate::{CorpusDebate, CorpusQuestion},
+    },
     capture::groups::GroupedText,
     corpus::{
         Corpus, CorpusError, Kept,
@@ -114,6 +117,26 @@ pub struct CorpusLook {
     pub plan: Option<CorpusPlan>,
     /// Seconds that it will take, judged by its first pass; `None` before that.
     pub secs: Option<f64>,
+}
+
+/// What a model is asked about the inputs of a corpus.
+#[derive(Clone, Debug)]
+pub struct JudgeRequest {
+    pub document: DocumentId,
+    pub model: ModelId,
+    pub list: Arc<InputList>,
+    /// The column of the list with names or numbers of the right classes.
+    pub label_column: Option<String>,
+    /// What is said already, to go on from there.
+    pub known: Arc<Judgements>,
+}
+
+/// What a model says of the inputs of a corpus.
+#[derive(Clone, Debug)]
+pub enum JudgeAnswer {
+    /// Of the first inputs; the others are on their way.
+    SoFar(Arc<Judgements>),
+    Judged(Arc<Judgements>),
 }
 
 /// How far a corpus is.

@@ -20,8 +20,8 @@ use crate::{
 };
 
 use super::{
-    CaptureFile, CorpusLook, CorpusPlan, CorpusProgress, CorpusSoFar, Failure, Lane, LoadedModel, ModelSource,
-    Outcomes, SessionAnswer, TooLong,
+    CaptureFile, CorpusLook, CorpusPlan, CorpusProgress, CorpusSoFar, Failure, JudgeAnswer, Lane, LoadedModel,
+    ModelSource, Outcomes, SessionAnswer, TooLong,
 };
 
 /// An answer, or a sign of life, of one job.
@@ -78,6 +78,7 @@ event_kinds! {
     Corpus(CorpusAnswer),
     /// Tests of attention as an explanation.
     Debate(DebateAnswer),
+    Judge(JudgeAnswer),
     /// What can be chosen about a corpus, and what it will take: as far as it is known, and in the end.
     Look(Arc<CorpusLook>),
     Project(ProjectionAnswer),

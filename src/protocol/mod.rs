@@ -16,7 +16,7 @@ mod session_file;
 pub use capture_file::CaptureFile;
 pub use corpus::{
     CorpusLook, CorpusOptions, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, DebateOrder,
-    LeftOut,
+    JudgeAnswer, JudgeRequest, LeftOut,
 };
 pub use edit_request::{Between, EditRequest, PatchSource, PatchedRows};
 pub use event::{

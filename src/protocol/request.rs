@@ -18,7 +18,7 @@ use crate::{
     model::{Generation, ImageSource, Input},
 };
 
-use super::{CorpusOrder, DebateOrder, EditRequest, ModelSource, SessionRequest};
+use super::{CorpusOrder, DebateOrder, EditRequest, JudgeRequest, ModelSource, SessionRequest};
 
 /// Work for the background thread.
 #[derive(Clone, Debug)]
@@ -51,6 +51,8 @@ pub enum Request {
     Corpus(Box<CorpusOrder>),
     /// Test attention as an explanation of many inputs. Gives way to everything else but corpora between two inputs.
     Debate(Box<DebateOrder>),
+    /// Ask a model what it says of many inputs. Gives way to everything else between two of them.
+    Judge(Box<JudgeRequest>),
     /// Look at many inputs before they are run.
     LookAtCorpus(Box<CorpusOrder>),
     /// Project the joint query–key space of every head of one stack.
@@ -105,6 +107,7 @@ impl Request {
             Self::Run { document, .. } => Lane::Run(*document),
             Self::Corpus(order) => Lane::Corpus(order.document),
             Self::Debate(order) => Lane::Debate(order.document),
+            Self::Judge(request) => Lane::Judge(request.document),
             Self::LookAtCorpus(_) => Lane::Look,
             Self::Project { pane, .. } => Lane::Project(*pane),
             Self::Survey { pane, survey } => Lane::Survey(*pane, survey.question.kind()),
@@ -136,6 +139,8 @@ pub enum Lane {
     Corpus(DocumentId),
     /// Testing attention as an explanation of a document's corpus.
     Debate(DocumentId),
+    /// Asking a model what it says of the inputs of a corpus, for a document.
+    Judge(DocumentId),
     /// Looking at a corpus before it is run.
     Look,
     Project(PaneId),

@@ -462,6 +462,10 @@ impl Session {
                 return self.show_corpus_input(source, focus);
             }
             CorpusCommand::Ask(dialog) => self.corpus_dialog = dialog,
+            CorpusCommand::Judge(label_column) => {
+                let job = self.jobs.next();
+                return self.active_document().judge(label_column, job);
+            }
             CorpusCommand::List(command) => self.active_document().change_corpus(command),
         }
         Vec::new()

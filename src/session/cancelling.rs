@@ -19,6 +19,11 @@ impl Session {
             | Lane::Corpus(_)
             | Lane::Debate(_)
             | Lane::Outcomes(_) => {}
+            Lane::Judge(id) => {
+                if let Some(document) = self.documents.find_mut(id) {
+                    document.stop_judging();
+                }
+            }
             Lane::Load(id) => {
                 if let Some(document) = self.documents.find_mut(id) {
                     document.load_ended();
@@ -75,6 +80,7 @@ impl Session {
             | Lane::Look
             | Lane::Corpus(_)
             | Lane::Debate(_)
+            | Lane::Judge(_)
             | Lane::Outcomes(_)
             | Lane::Project(_)
             | Lane::SecondOpinion(_)
@@ -95,6 +101,7 @@ impl Session {
         lanes.extend(self.documents.iter().map(|document| Lane::Run(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::Corpus(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::Debate(document.id)));
+        lanes.extend(self.documents.iter().map(|document| Lane::Judge(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::SecondOpinion(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::Measure(document.id)));
         lanes.extend(self.panes.iter().map(Pane::projection_lane));

@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    Cause, Document, Documents, Effect, Focus, Loadable, Notices, OpenCorpus, Pane, Panes, PendingSelection, Split,
-    ViewKind,
+    Cause, Document, Documents, Effect, Focus, Loadable, Notices, Only, OpenCorpus, Pane, Panes, PendingSelection,
+    SaidOrder, Split, ViewKind,
 };
 use crate::{
     analysis::PointCloud,
@@ -52,6 +52,8 @@ pub enum CorpusCommand {
     Show(usize),
     /// The same, with tokens of it that are held, in another view where one is given.
     ShowTokens(usize, Focus, Option<ViewKind>),
+    /// Ask what the model says of its inputs, held against this column of labels.
+    Judge(Option<String>),
     /// Ask for something first, or no longer.
     Ask(Option<CorpusDialog>),
     /// Change which inputs are listed and laid out.
@@ -64,6 +66,10 @@ pub enum ListCommand {
     Filter(String),
     /// Sort the list; `true` from the largest.
     Sort(SortBy, bool),
+    /// Sort it by what the model says; `true` from the largest.
+    SortSaid(SaidOrder, bool),
+    /// List only some inputs by what the model says of them.
+    Only(Only),
     /// Select these inputs alone.
     Select(BTreeSet<usize>),
     /// Take the selected inputs out, or without any those that the list shows.
@@ -104,7 +110,10 @@ impl Document {
     pub(super) fn close_corpus(&mut self) -> Vec<Effect> {
         self.corpus_input = None;
         let tests = self.forget_debate().then_some(Lane::Debate(self.id));
-        let runs = self.corpus.take().is_some_and(|corpus| corpus.data.is_pending()).then_some(Lane::Corpus(self.id));
+        let runs = self.corpus.take().into_iter().flat_map(|corpus| {
+            [(corpus.data.is_pending(), Lane::Corpus(self.id)), (corpus.said.is_pending(), Lane::Judge(self.id))]
+        });
+        let runs = runs.filter(|(is_pending, _)| *is_pending).map(|(_, lane)| lane);
         tests.into_iter().chain(runs).map(Effect::Cancel).collect()
     }
 
@@ -167,6 +176,10 @@ impl Document {
         if corpus.data.is_pending() {
             effects.push(Effect::Cancel(Lane::Corpus(self.id)));
         }
+        if corpus.said.is_pending() {
+            effects.push(Effect::Cancel(Lane::Judge(self.id)));
+        }
+        corpus.said = Loadable::Empty;
         let owed = std::mem::take(&mut corpus.is_owed);
         (corpus.data, corpus.plan, corpus.progress) = (Loadable::Empty, None, None);
         corpus.update();

@@ -40,6 +40,7 @@ impl Session {
                 document.on_corpus_event(job, update, notices);
             }
             Lane::Debate(id) => documents.find_mut(id)?.on_debate(job, event.update()?),
+            Lane::Judge(id) => documents.find_mut(id)?.on_judgements(job, event.update()?, notices),
             Lane::Outcomes(id) => documents.find_mut(id)?.on_outcomes(job, event.update()?),
             Lane::Measure(id) => documents.find_mut(id)?.on_timing(job, event.update()?, notices),
             Lane::SecondOpinion(id) => documents.find_mut(id)?.second_opinion.hear(job, event.update()?),

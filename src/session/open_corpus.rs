@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Map, Value};
 
-use super::{ListCommand, Loadable};
+use super::{ListCommand, ListOrder, Loadable, Only, Question};
 use crate::{
-    analysis::debate::CorpusDebate,
+    analysis::{accuracy::Judgements, debate::CorpusDebate},
     corpus::{Corpus, CorpusView, Filter, Selection, SortBy},
     protocol::{CorpusOptions, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource},
 };
@@ -35,7 +35,13 @@ pub struct OpenCorpus {
     /// What the list is narrowed to: a part of a text, or `annotation=value`.
     pub filter: String,
     /// What the list is sorted by, and whether from the largest.
-    pub sort: (SortBy, bool),
+    pub sort: (ListOrder, bool),
+    /// What the model says of its inputs.
+    pub said: Loadable<Arc<Judgements>>,
+    /// What it was asked: nothing, or about the classes of a column where one was chosen.
+    pub question: Question,
+    /// Which inputs are listed by what the model says.
+    pub only: Only,
     /// Inputs that something is done with next.
     pub selected: BTreeSet<usize>,
     /// Inputs that were taken out.
@@ -64,7 +70,10 @@ impl OpenCorpus {
             data: Loadable::Empty,
             debate: Loadable::Empty,
             filter: String::new(),
-            sort: (SortBy::Source, false),
+            sort: (ListOrder::By(SortBy::Source), false),
+            said: Loadable::Empty,
+            question: Question::default(),
+            only: Only::All,
             selected: BTreeSet::new(),
             removed: BTreeSet::new(),
             removals: Vec::new(),
@@ -93,7 +102,8 @@ impl OpenCorpus {
     pub(super) fn copy(&self) -> Self {
         let data = self.data.latest().cloned().map_or(Loadable::Empty, Loadable::Ready);
         let debate = self.debate.latest().cloned().map_or(Loadable::Empty, Loadable::Ready);
-        Self { data, debate, progress: None, is_owed: false, ..self.clone() }
+        let said = self.said.latest().cloned().map_or(Loadable::Empty, Loadable::Ready);
+        Self { data, debate, said, progress: None, is_owed: false, ..self.clone() }
     }
 
     /// What was run so far.
@@ -131,7 +141,7 @@ impl OpenCorpus {
         self.is_owed
     }
 
-    fn select_rows(&mut self) {
+    pub(super) fn select_rows(&mut self) {
         let Some(corpus) = self.corpus().cloned() else {
             self.rows = Arc::default();
             return;
@@ -142,7 +152,17 @@ impl OpenCorpus {
             text => corpus.filtered(&there, &filter_of(&corpus, text)),
         };
         let (by, descending) = &self.sort;
-        self.rows = corpus.sorted(&filtered, by, *descending).inputs().into();
+        self.rows = match (by, self.said.latest()) {
+            (ListOrder::By(by), said) => {
+                self.only.of(&corpus, said, corpus.sorted(&filtered, by, *descending).inputs())
+            }
+            (ListOrder::Said(_), None) => filtered.inputs().to_vec(),
+            (ListOrder::Said(by), Some(said)) => {
+                let rows = self.only.of(&corpus, Some(said), filtered.inputs());
+                by.sorted(&corpus, said, rows, *descending)
+            }
+        }
+        .into();
     }
 
     fn there(&self, corpus: &Corpus) -> Selection {
@@ -236,7 +256,15 @@ impl OpenCorpus {
                 self.select_rows();
             }
             ListCommand::Sort(by, descending) => {
-                self.sort = (by, descending);
+                self.sort = (ListOrder::By(by), descending);
+                self.select_rows();
+            }
+            ListCommand::SortSaid(by, descending) => {
+                self.sort = (ListOrder::Said(by), descending);
+                self.select_rows();
+            }
+            ListCommand::Only(only) => {
+                self.only = only;
                 self.select_rows();
             }
             ListCommand::Select(selected) => self.selected = selected,

@@ -160,7 +160,7 @@ impl Panes {
             self.change(pane, documents, |pane: &mut Pane, _| pane.document = heir);
             self.change(pane, documents, |pane, document| pane.adopt(document, shown.as_deref()));
         }
-        [Lane::Load(id), Lane::Run(id), Lane::Corpus(id)].map(Effect::Cancel).into()
+        [Lane::Load(id), Lane::Run(id), Lane::Corpus(id), Lane::Judge(id)].map(Effect::Cancel).into()
     }
 
     /// Takes away the unchanged copy of a document, with the panes that show it.

@@ -299,6 +299,10 @@ impl Engine for ModelEngine {
             Request::Outcomes(_, id) => self.outcomes(id),
             Request::Corpus(order) => self.corpus(*order, control),
             Request::Debate(order) => self.debate(*order, control),
+            Request::Judge(request) => match self.models.get(&request.model) {
+                Some(held) => corpus::judge_for_window(&held.model, *request, control),
+                None => Err(no_model()),
+            },
             Request::LookAtCorpus(order) => self.look(*order, control),
             // Whoever has only this thread gets the same answers.
             Request::Project { cloud, stack, options, known, first, .. } => {

@@ -102,6 +102,7 @@ mod hostile_models;
 /// Downloads from a server on this machine: what is fetched, resumed, refused, and what is left behind.
 mod hub;
 /// Fused operations against candle, forward and backward.
+mod judged;
 mod kernels;
 /// What can be reached without a mouse.
 mod keyboard;

@@ -264,6 +264,15 @@ pub struct SavedCorpus {
     pub filter: String,
     /// Inputs that were taken out, by their places.
     pub removed: Vec<usize>,
+    /// Whether the model was asked what it says of them, which it then is again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asked: bool,
+    /// The column with the right classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_column: Option<String>,
+    /// Whether only those are listed of which the model says something wrong.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wrong_only: bool,
     #[serde(skip)]
     pub(in crate::session) unknown: Map<String, Value>,
 }

@@ -8,7 +8,8 @@ use crate::{
     ids::{DocumentId, HeadId, PaneId},
     protocol::ModelSource,
     session::{
-        Document, Documents, Effect, Experiment, Focus, HeadRef, Loadable, OpenCorpus, Pane, Panes, PendingSelection,
+        Document, Documents, Effect, Experiment, Focus, HeadRef, Loadable, Only, OpenCorpus, Pane, Panes,
+        PendingSelection, Question,
         document::{Behind, Expected},
         gallery::EXAMPLES,
         pane::Returning,
@@ -41,8 +42,8 @@ impl Panes {
                 document: id_of(minus.document),
                 head: HeadId { stack: minus.stack, layer: minus.layer, head: minus.head },
             });
-            let (row, is_active) = (saved.row, saved.active);
             let against = saved.against.map(id_of);
+            let (row, is_active) = (saved.row, saved.active);
             (row, is_active, Pane { minus, against, ..pane(saved, PaneId(id), id_of) })
         });
         *self = Self::of_rows(rows.collect());
@@ -129,6 +130,10 @@ fn corpus(saved: &SavedCorpus) -> Box<OpenCorpus> {
     let mut corpus = OpenCorpus::new(saved.source(), saved.options());
     corpus.is_owed = true;
     corpus.filter.clone_from(&saved.filter);
+    if saved.asked {
+        corpus.question = Question::Asked(saved.label_column.clone());
+    }
+    corpus.only = if saved.wrong_only { Only::Wrong } else { Only::All };
     corpus.take_out_again(saved.removed.iter().copied());
     corpus.unknown.clone_from(&saved.unknown);
     Box::new(corpus)

@@ -7,7 +7,7 @@ use crate::{
     analysis::{by_hand::Numbers, timing::Timing},
     corpus::list::{ListOptions, Split},
     protocol::CorpusSource,
-    session::{Document, Documents, HeadSet, Keeping, OpenCorpus, Pane, Panes, gallery::EXAMPLES},
+    session::{Document, Documents, HeadSet, Keeping, Only, OpenCorpus, Pane, Panes, Question, gallery::EXAMPLES},
 };
 
 /// Heads of a layer that a selection can tell apart.
@@ -160,6 +160,9 @@ fn saved_corpus(corpus: &OpenCorpus) -> Option<SavedCorpus> {
         residual: options.kept.residual,
         filter: corpus.filter.clone(),
         removed: corpus.removed().collect(),
+        asked: corpus.question != Question::Nothing,
+        label_column: corpus.label_column().map(ToOwned::to_owned),
+        wrong_only: corpus.only == Only::Wrong,
         unknown: corpus.unknown.clone(),
     })
 }

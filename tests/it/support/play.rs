@@ -78,9 +78,9 @@ impl Play {
     /// Answers everything that was asked, as a working model would, until nothing is asked any more. What comes of
     /// a corpus is for the test to say.
     pub fn answers(&mut self) {
-        while let Some(next) =
-            self.asked.iter().position(|(_, request)| !matches!(request, Request::Corpus(_) | Request::LookAtCorpus(_)))
-        {
+        while let Some(next) = self.asked.iter().position(|(_, request)| {
+            !matches!(request, Request::Corpus(_) | Request::LookAtCorpus(_) | Request::Judge(_))
+        }) {
             let (job, request) = self.asked.remove(next);
             let kind = match &request {
                 Request::Load { id, source, .. } => {
@@ -125,6 +125,7 @@ impl Play {
                 Request::Run { .. } => "run",
                 Request::Corpus(_) => "corpus",
                 Request::LookAtCorpus(_) => "look",
+                Request::Judge(_) => "judge",
                 Request::Project { .. } => "project",
                 Request::Survey { .. } => "survey",
                 Request::Export(_) => "export",

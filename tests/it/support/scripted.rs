@@ -450,6 +450,7 @@ impl Jobs for ScriptedJobs {
                 | Request::Download(_)
                 | Request::SecondOpinion(..)
                 | Request::Debate(_)
+                | Request::Judge(_)
                 | Request::Measure(..) => {
                     // The test says what the hub answers.
                     script.submitted.push((job, request));

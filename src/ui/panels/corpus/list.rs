@@ -10,11 +10,12 @@ use eframe::egui::{
     TextureOptions, Ui, WidgetInfo, pos2, vec2,
 };
 
+use super::said::{row_text, said_text};
 use crate::{
     capture::RgbaBuffer,
     corpus::{Corpus, InputRow, PREDICTED, PREDICTED_CLASS, SortBy},
     ids::Side,
-    session::{Command, CorpusCommand, ListCommand, OpenCorpus},
+    session::{Command, CorpusCommand, ListCommand, ListOrder, OpenCorpus},
     text::{counted, weight_text},
     ui::{
         ViewCtx,
@@ -219,8 +220,8 @@ fn row_ui(
     painter.galley(value_at, value, cx.theme.text_weak);
 }
 
-/// What stands at the end of a row: what the list is sorted by, else the label of a picture, what the model says of a
-/// text, or the number of its tokens.
+/// What stands at the end of a row: what the list is sorted by, else what the model was asked about it, the label of a
+/// picture, what the model says of a text, or the number of its tokens.
 fn value_text(open: &OpenCorpus, corpus: &Corpus, input: usize) -> String {
     const CHARS: usize = 16;
     let is_number = |name: &str| name.starts_with(PREDICTED) && name != PREDICTED_CLASS;
@@ -235,11 +236,15 @@ fn value_text(open: &OpenCorpus, corpus: &Corpus, input: usize) -> String {
         (first, Some(_)) => first.filter(|name| *name == PREDICTED_CLASS),
     };
     let row = &corpus.inputs()[input];
+    let said = open.said.latest().and_then(|said| Some(row_text(said.of(row.source)?, said)));
     let first = corpus.annotations().first().filter(|_| row.image.is_some());
     match &open.sort.0 {
-        SortBy::Annotation(name) => label(name),
-        SortBy::Source | SortBy::Name => first.or(predicted).map_or_else(|| n_tokens(row).to_string(), label),
-        SortBy::Tokens => n_tokens(row).to_string(),
+        ListOrder::By(SortBy::Annotation(name)) => label(name),
+        ListOrder::By(SortBy::Source | SortBy::Name) => {
+            said.unwrap_or_else(|| first.or(predicted).map_or_else(|| n_tokens(row).to_string(), label))
+        }
+        ListOrder::By(SortBy::Tokens) => n_tokens(row).to_string(),
+        ListOrder::Said(_) => said.unwrap_or_default(),
     }
 }
 
@@ -265,6 +270,8 @@ pub fn about_ui(ui: &mut Ui, cx: &ViewCtx<'_>, corpus: &Corpus, at: usize) {
     let mut facts = vec![counted(n_tokens(input), "token")];
     let annotations = corpus.annotations().iter();
     facts.extend(annotations.filter_map(|name| Some(format!("{name}: {}", corpus.annotation(at, name)?))));
+    let said = cx.document.corpus.as_deref().and_then(|open| open.said.latest());
+    facts.extend(said.and_then(|said| Some(said_text(said.of(input.source)?, said))));
     facts.extend(input.notes.iter().cloned());
     for fact in facts {
         ui.add(egui::Label::new(egui::RichText::new(fact).small().color(cx.theme.text_weak)).wrap());

@@ -3,6 +3,7 @@
 mod dialog;
 mod list;
 mod menu;
+mod said;
 mod sheet;
 
 use eframe::egui::{self, Align, ComboBox, Layout, ProgressBar, RichText, Role, ScrollArea, TextEdit, Ui, WidgetInfo};
@@ -13,7 +14,7 @@ use crate::{
     corpus::{Corpus, SortBy},
     ids::Side,
     protocol::{CorpusSoFar, Failure, Lane},
-    session::{Command, CorpusCommand, ListCommand, OpenCorpus},
+    session::{Command, CorpusCommand, ListCommand, ListOrder, Only, OpenCorpus, SaidOrder},
     text::{grouped, wait_text},
     ui::{
         PanelCtx, ViewCtx,
@@ -94,10 +95,17 @@ impl CorpusDrawer {
             ui.spacing_mut().item_spacing = egui::vec2(GRID, GRID);
             search_ui(ui, cx, open, &so_far.corpus);
             ui.add_space(2.0 * GRID);
+            said::said_ui(ui, cx, open, so_far);
+            ui.add_space(2.0 * GRID);
             choice_ui(ui, cx, open, so_far);
         });
         if open.rows().is_empty() {
-            let text = format!("No input has “{}”", open.filter.trim());
+            let text = match (open.filter.trim(), open.only) {
+                ("", Only::Wrong) => "The model is right about every input that has a label".to_owned(),
+                ("", _) => "No input is listed".to_owned(),
+                (filter, Only::All) => format!("No input has “{filter}”"),
+                (filter, _) => format!("None of these inputs has “{filter}”"),
+            };
             ui.label(RichText::new(text).color(cx.theme.text_weak));
             ui.allocate_space(ui.available_size());
             return;
@@ -282,9 +290,13 @@ fn search_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, corpus: &Corpus) 
     let combo = ComboBox::from_id_salt("sort corpus").selected_text(sort_text(by)).width(24.0 * GRID).truncate();
     let combo = combo.show_ui(ui, |ui| {
         let annotations = corpus.annotations().iter().cloned().map(SortBy::Annotation);
-        for choice in [SortBy::Source, SortBy::Name, SortBy::Tokens].into_iter().chain(annotations) {
+        let plain = [SortBy::Source, SortBy::Name, SortBy::Tokens].into_iter().chain(annotations).map(ListOrder::By);
+        // What the model says, once it was asked.
+        let speech = cx.document.speech().filter(|_| open.said.latest().is_some());
+        let of_said = SaidOrder::ALL.into_iter().filter(|order| speech.is_some_and(|speech| order.is_of(speech)));
+        for choice in plain.chain(of_said.map(ListOrder::Said)) {
             if ui.selectable_label(choice == *by, sort_text(&choice)).clicked() {
-                send(cx, CorpusCommand::List(ListCommand::Sort(choice, *descending)));
+                send(cx, sort(choice, *descending));
             }
         }
     });
@@ -298,16 +310,24 @@ fn search_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, corpus: &Corpus) 
     };
     turn.widget_info(|| WidgetInfo::labeled(Role::Button, true, name));
     if turn.on_hover_text(meaning).clicked() {
-        send(cx, CorpusCommand::List(ListCommand::Sort(by.clone(), !descending)));
+        send(cx, sort(by.clone(), !descending));
     }
 }
 
-fn sort_text(by: &SortBy) -> &str {
+fn sort(by: ListOrder, descending: bool) -> CorpusCommand {
+    CorpusCommand::List(match by {
+        ListOrder::By(by) => ListCommand::Sort(by, descending),
+        ListOrder::Said(by) => ListCommand::SortSaid(by, descending),
+    })
+}
+
+fn sort_text(by: &ListOrder) -> &str {
     match by {
-        SortBy::Source => "in order",
-        SortBy::Name => "by name",
-        SortBy::Tokens => "by tokens",
-        SortBy::Annotation(name) => name,
+        ListOrder::By(SortBy::Source) => "in order",
+        ListOrder::By(SortBy::Name) => "by name",
+        ListOrder::By(SortBy::Tokens) => "by tokens",
+        ListOrder::By(SortBy::Annotation(name)) => name,
+        ListOrder::Said(order) => order.title(),
     }
 }
 
