@@ -180,7 +180,11 @@ impl Session {
                 .panes
                 .iter()
                 .any(|pane| pane.projection.is_pending() || pane.surveys.is_pending() || pane.explanations.is_pending())
-            || self.documents.iter().filter_map(|document| document.corpus.as_ref()).any(|it| it.data.is_pending())
+            || self
+                .documents
+                .iter()
+                .filter_map(|document| document.corpus.as_ref())
+                .any(|it| it.data.is_pending() || it.said.is_pending())
             || !self.exports_pending.is_empty()
             || self.keeping.is_busy()
             || self.corpus_sheet.as_ref().is_some_and(|sheet| sheet.look.is_pending())

@@ -220,7 +220,7 @@ fn families_are_told_alike_by_the_command_the_figure_and_the_window() {
         let head = format!("L{}H{}", cells[at("layer")], cells[at("head")]);
         assert_eq!(of(&head).unwrap()["family"].to_string(), cells[at("family")], "{head}");
     }
-    assert!(std::fs::read_to_string(&figure).unwrap().contains("Families by average linkage"));
+    assert!(std::fs::read_to_string(&figure).unwrap().contains("silhouette"));
 
     let mut stage = Stage::new(sentence(), ViewKind::Atlas).show(vec2(900.0, 600.0));
     let options = &mut stage.state_mut().session.panes.active_mut().options;

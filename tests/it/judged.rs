@@ -128,7 +128,7 @@ fn with_corpus(model: &str) -> Play {
     let mut play = Play::new();
     play.does(Command::OpenModel(bundled(model)));
     play.answers();
-    play.does(Command::Corpus(CorpusCommand::Open(CorpusSource::path("reviews.csv"))));
+    play.does(Command::Corpus(CorpusCommand::Open(CorpusSource::path("/reviews.csv"))));
     let model = Arc::clone(play.session.document().model.latest().unwrap());
     let list = list();
     let mut corpus = Corpus::new(1 << 30);
@@ -212,7 +212,7 @@ fn the_list_is_sorted_and_narrowed_by_what_the_model_says() {
 
 /// The drawer below the view.
 fn drawer(play: Play) -> Harness<'static, (Play, CorpusDrawer)> {
-    Harness::builder().with_size(vec2(1000.0, 420.0)).with_context_setup(attnscope::ui::glyphs::install).build_ui_state(
+    Harness::builder().with_size(vec2(1000.0, 700.0)).with_context_setup(attnscope::ui::glyphs::install).build_ui_state(
         |ui, (play, drawer)| {
             let theme = Theme::light();
             ui.ctx().set_global_style(theme.style());

@@ -90,10 +90,9 @@ impl Fingerprints {
     pub fn families(&self, n: usize) -> Families {
         let mut order: Vec<usize> = (0..self.heads.len()).collect();
         order.sort_by_key(|at| self.heads[*at]);
-        let distances = Distances::of(order.len(), |a, b| {
-            // A head in the middle of all has no direction.
-            1.0 - cosine(&self.of[order[a]], &self.of[order[b]]).unwrap_or(0.0)
-        });
+        let directions: Vec<Vec<f64>> = order.iter().map(|at| direction(&self.of[*at])).collect();
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let distances = Distances::of(order.len(), |a, b| 1.0 - dot(&directions[a], &directions[b]));
         let mut groups = linked(&distances, n.max(1));
         settle(&distances, &mut groups);
         groups.retain(|group| !group.is_empty());
@@ -130,6 +129,12 @@ impl Fingerprints {
         }
         chosen.into_iter().map(|(nth, high)| (self.metrics[nth], high)).collect()
     }
+}
+
+/// A row of length 1; that of a head in the middle of all, which has no direction, is 0.
+fn direction(row: &[f64]) -> Vec<f64> {
+    let length = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+    if length > 0.0 { row.iter().map(|x| x / length).collect() } else { row.to_vec() }
 }
 
 /// Distances of all pairs.

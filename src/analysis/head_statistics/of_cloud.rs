@@ -72,8 +72,7 @@ fn incomparable(a: &PointCloud, b: &PointCloud) -> Option<String> {
     let (PointCloud::Inputs(of_a), PointCloud::Inputs(of_b)) = (a, b) else {
         let side = if matches!(a, PointCloud::Inputs(_)) { "the other side shows" } else { "this pane shows" };
         return Some(format!(
-            "Heads are held against each other over many inputs, and {side} a single one: open a corpus there, and choose \
-             Corpus"
+            "Heads are held against each other over many inputs, and {side} a single one: open a corpus there"
         ));
     };
     let (Some(model_a), Some(model_b)) = (a.model(), b.model()) else {

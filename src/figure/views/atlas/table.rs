@@ -22,6 +22,10 @@ use crate::{
 const HEAD_PT: f32 = 12.0 * GRID;
 /// What the numbers have of the width together; kinds have the rest.
 const NUMBERS_SHARE: f32 = 0.66;
+/// The same where families have a column.
+const NUMBERS_BESIDE_FAMILIES: f32 = 0.48;
+/// Families have this part of the width of the words.
+const FAMILIES_SHARE: f32 = 0.68;
 /// Columns of numbers that share that width at least.
 const LEAST_NUMBERS: usize = 3;
 
@@ -110,12 +114,14 @@ impl AtlasScene {
             None => self.options.columns().into_iter().map(TableColumn::Number).collect(),
         };
         let table = layout.table;
-        let each = NUMBERS_SHARE * table.width() / metrics.len().max(LEAST_NUMBERS) as f32;
+        // Words have more where there are more of them.
+        let share = if self.families.is_some() { NUMBERS_BESIDE_FAMILIES } else { NUMBERS_SHARE };
+        let each = share * table.width() / metrics.len().max(LEAST_NUMBERS) as f32;
         let numbers = table.right() - metrics.len() as f32 * each;
         let head = table.left() + HEAD_PT;
         let mut columns = vec![(TableColumn::Head, Rangef::new(table.left(), head))];
         if self.families.is_some() {
-            let middle = f32::midpoint(head, numbers);
+            let middle = head + (1.0 - FAMILIES_SHARE) * (numbers - head);
             columns.push((TableColumn::Kinds, Rangef::new(head, middle)));
             columns.push((TableColumn::Family, Rangef::new(middle, numbers)));
         } else {

@@ -45,7 +45,8 @@ pub fn said_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, so_far: &Corpus
         }
         return;
     }
-    if speech == Speech::Classes {
+    let has_labels = open.said.latest().is_some_and(|said| said.agreement().n() > 0);
+    if speech == Speech::Classes && !has_labels && !open.said.is_pending() {
         labels_ui(ui, cx, open, so_far);
     }
     if open.said.is_pending() {
@@ -63,7 +64,7 @@ pub fn said_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, so_far: &Corpus
     let Some(said) = open.said.latest() else { return };
     let facts = RichText::new(facts_text(said)).small().color(cx.theme.text_weak);
     ui.add(Label::new(facts));
-    if said.agreement().n() > 0 {
+    if has_labels {
         let mut wrong = open.only == Only::Wrong;
         let meaning = "List only inputs of which the model says another class than their label";
         if ui.checkbox(&mut wrong, "Wrong only").on_hover_text(meaning).changed() {
@@ -73,7 +74,11 @@ pub fn said_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, so_far: &Corpus
             Only::Of { label, class } => format!("{} said {} ⏷", said.name(label), said.name(class)),
             Only::All | Only::Wrong => "Labels × classes ⏷".to_owned(),
         };
-        menu_ui(ui, Button::new(text).small(), |ui| confusion_ui(ui, cx, open, said))
+        let contents = |ui: &mut Ui| {
+            labels_ui(ui, cx, open, so_far);
+            confusion_ui(ui, cx, open, said);
+        };
+        menu_ui(ui, Button::new(text).small(), contents)
             .on_hover_text("How many inputs of each label the model calls what; a click on a number lists them");
     }
 }
@@ -168,18 +173,15 @@ fn facts_text(said: &Judgements) -> String {
     format!("{value} right ({low} to {high}){loss}")
 }
 
-/// What is said of one input, at the end of its row: `neg 97 % ✗ 3.51`.
+/// What is said of one input, at the end of its row: `wrong: negative 97 %  3.51`.
 pub fn row_text(said: &Said, judgements: &Judgements) -> String {
     match said {
         Said::Tokens(_) => said.loss().map_or_else(String::new, |loss| format!("{} nats", decimal_text(loss))),
         Said::Class(verdict) => {
-            let mark = match verdict.is_right() {
-                Some(true) => " ✔",
-                Some(false) => " ✖",
-                None => "",
-            };
+            // What is wrong stands out among what is right.
+            let mark = if verdict.is_right() == Some(false) { "wrong: " } else { "" };
             let loss = verdict.loss.map_or_else(String::new, |loss| format!("  {}", decimal_text(loss)));
-            format!("{} {}{mark}{loss}", judgements.name(verdict.class), share_text(verdict.probability))
+            format!("{mark}{} {}{loss}", judgements.name(verdict.class), share_text(verdict.probability))
         }
     }
 }
