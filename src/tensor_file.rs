@@ -8,14 +8,14 @@
 use std::{
     collections::HashSet,
     fmt,
-    io::{self, Read},
+    io::{self, Read, Write},
 };
 
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, Visitor},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// What a file says about itself.
 pub(crate) struct Header {
@@ -130,6 +130,47 @@ impl Declared {
     pub fn implied_bytes(&self, value_bytes: usize) -> Option<u64> {
         self.shape.iter().try_fold(value_bytes as u64, |len, &dim| len.checked_mul(dim as u64))
     }
+}
+
+/// A tensor to be written.
+pub(crate) struct Written {
+    pub name: String,
+    /// `F32` or `F64`.
+    pub dtype: &'static str,
+    pub shape: Vec<usize>,
+    /// Little-endian.
+    pub bytes: Vec<u8>,
+}
+
+impl Written {
+    /// Numbers in single precision.
+    pub fn single(name: impl Into<String>, shape: Vec<usize>, values: impl Iterator<Item = f32>) -> Self {
+        Self { name: name.into(), dtype: "F32", shape, bytes: values.flat_map(f32::to_le_bytes).collect() }
+    }
+
+    /// Numbers in double precision.
+    pub fn double(name: impl Into<String>, shape: Vec<usize>, values: impl Iterator<Item = f64>) -> Self {
+        Self { name: name.into(), dtype: "F64", shape, bytes: values.flat_map(f64::to_le_bytes).collect() }
+    }
+}
+
+/// Writes a safetensors file: the same tensors and texts give the same bytes.
+pub(crate) fn write(tensors: &[Written], metadata: Map<String, Value>, out: &mut dyn Write) -> io::Result<()> {
+    let mut header = Map::new();
+    header.insert("__metadata__".to_owned(), Value::Object(metadata));
+    let mut offset = 0;
+    for tensor in tensors {
+        let end = offset + tensor.bytes.len();
+        let info = json!({ "dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": [offset, end] });
+        header.insert(tensor.name.clone(), info);
+        offset = end;
+    }
+    let mut header = serde_json::to_vec(&header)?;
+    // The format wants values to begin at a multiple of eight.
+    header.resize(header.len().next_multiple_of(8), b' ');
+    out.write_all(&(header.len() as u64).to_le_bytes())?;
+    out.write_all(&header)?;
+    tensors.iter().try_for_each(|tensor| out.write_all(&tensor.bytes))
 }
 
 /// A JSON object as a list, so that a name given twice is noticed instead of dropped.

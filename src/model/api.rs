@@ -2,6 +2,7 @@
 
 mod against;
 mod embeddings;
+mod jacobian;
 mod objective;
 mod packed;
 mod positions;
@@ -19,6 +20,7 @@ use std::{
 };
 
 pub use against::{AGREED, Agreement, Comparison, LIBRARY, Verdict};
+pub use jacobian::MeanJacobians;
 pub use objective::Objective;
 pub use reading::HeadReads;
 pub use twins::{Guide, Schedule, TrainedTwin, TwinOutput, TwinPlan, Twins};
@@ -370,7 +372,7 @@ impl Model {
         let mut gradients = RecordedSites::of(&self.spec.stacks);
         if !tapped.is_empty() {
             let grads = value.backward()?;
-            for Tapped { site, at, zeros } in tapped {
+            for Tapped { site, at, zeros, .. } in tapped {
                 // Without a gradient the objective does not depend on this layer.
                 let grad = grads.get(zeros).map_or_else(|| zeros.zeros_like(), |grad| Ok(grad.clone()))?;
                 gradients.keep(*site, *at, &grad)?;

@@ -23,10 +23,10 @@ mod writing;
 
 pub use api::{
     AGREED, Agreement, BlockShape, BranchNorms, Comparison, FinalNorm, Gradients, Guide, HeadMaps, HeadReads, LIBRARY,
-    Model, Objective, Projection, Schedule, Start, StreamStart, TrainedTwin, TwinOutput, TwinPlan, Twins, ValueMaps,
-    Variant, Verdict, next_capture_id,
+    MeanJacobians, Model, Objective, Projection, Schedule, Start, StreamStart, TrainedTwin, TwinOutput, TwinPlan, Twins,
+    ValueMaps, Variant, Verdict, next_capture_id,
 };
-pub use checkpoint::{ModelFiles, audit, bundled};
+pub use checkpoint::{ModelFiles, audit, bundled, is_lens, open_lens, write_lens};
 pub use engine::{Engine, EngineError, EngineOptions, lower_priority};
 pub use error::{Cancelled, Instead, LoadError, ModelError};
 pub use input::{Encoded, ImageSource, Input, Preparation, TextInput};

@@ -8,7 +8,7 @@
 //! can I believe it?         erasure  permutation  adversary  normalizers
 //! what does it move?        norms  effective  edges  directions  copying  head_profile  head_map  detection  syntax  patches
 //!                           importance
-//! where is the fact?        trace  attribution  memories  rank_one
+//! where is the fact?        trace  attribution  jacobian  memories  rank_one
 //! does it align?            alignment
 //! what do its words mean?   embeddings
 //! underneath                dense  svd  eigenvalues  gates  adam
@@ -39,6 +39,7 @@ pub mod gradients;
 pub mod head_map;
 pub mod head_profile;
 pub mod importance;
+pub mod jacobian;
 pub mod linear_chain;
 pub mod masks;
 pub mod memories;

@@ -10,11 +10,13 @@ mod formats;
 pub(crate) mod identity;
 pub(crate) mod ids;
 pub(crate) mod key_audit;
+mod lens;
 mod others;
 mod recognise;
 pub(crate) mod weights;
 
 pub(crate) use config::{Config, lay_over};
 pub use files::ModelFiles;
+pub use lens::{is_lens, open_lens, write_lens};
 pub use weights::MemoryNeed;
 pub(crate) use weights::{LinearPart, Stored, Weights, weight_files, weights_wrapper};

@@ -80,6 +80,8 @@ pub(crate) struct Tapped {
     pub site: Site,
     pub at: At,
     pub zeros: Var,
+    /// The site with them; `None` where its rows come one after the other.
+    pub value: Option<Tensor>,
 }
 
 /// Which rows of a site are there.
@@ -261,7 +263,7 @@ impl<'a> Run<'a> {
         if self.is_tapped(site, at) {
             let zeros = Var::zeros(x.shape(), DType::F32, x.device())?;
             x = (x + zeros.as_tensor())?;
-            self.tapped.push(Tapped { site, at, zeros });
+            self.tapped.push(Tapped { site, at, zeros, value: Some(x.clone()) });
         }
         if self.records(site, at) {
             self.record(site, at, &x)?;
@@ -288,7 +290,7 @@ impl<'a> Run<'a> {
                 let mut shape = x.dims().to_vec();
                 shape[axis] = row.of;
                 let zeros = Var::zeros(shape, DType::F32, x.device())?;
-                self.tapped.push(Tapped { site, at, zeros: zeros.clone() });
+                self.tapped.push(Tapped { site, at, zeros: zeros.clone(), value: None });
                 zeros
             };
             x = (x + zeros.narrow(axis, row.idx, 1)?)?;

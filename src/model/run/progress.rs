@@ -36,6 +36,8 @@ pub enum Stage {
     Variants,
     /// Measuring the inputs of a corpus; steps are inputs.
     Inputs,
+    /// Going back through a pass for a Jacobian; steps are its rows.
+    Differentiate,
     /// Training; steps are batches.
     Training,
     Write,
@@ -56,6 +58,7 @@ impl Stage {
             Self::Time => "Measuring length",
             Self::Variants => "Run",
             Self::Inputs => "Measuring input",
+            Self::Differentiate => "Row of the Jacobian",
             Self::Training => "Training batch",
             Self::Write => "Writing file",
         }

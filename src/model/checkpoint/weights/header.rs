@@ -2,6 +2,8 @@
 
 use std::io::Read;
 
+use serde_json::{Map, Value};
+
 use super::entry::{Dtype, MAX_DIMS, TensorEntry, is_presentable};
 use crate::tensor_file::{Declared, Header};
 
@@ -13,6 +15,17 @@ const MAX_HEADER_BYTES: u64 = 32 << 20;
 /// # Errors
 /// One clause that says what is wrong with the file.
 pub(super) fn read(file: &mut dyn Read, file_len: u64) -> Result<Vec<(String, TensorEntry)>, String> {
+    Ok(read_with_notes(file, file_len)?.0)
+}
+
+/// The same with what the file says of itself (`__metadata__`).
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn read_with_notes(
+    file: &mut dyn Read,
+    file_len: u64,
+) -> Result<(Vec<(String, TensorEntry)>, Map<String, Value>), String> {
     let header = Header::read(file, file_len, MAX_HEADER_BYTES).map_err(|error| error.to_string())?;
     if let Some(Declared { name, .. }) = header.tensors.iter().find(|tensor| !is_presentable(&tensor.name)) {
         return Err(format!("a name in it has {} bytes or is not text", name.len()));
@@ -22,7 +35,8 @@ pub(super) fn read(file: &mut dyn Read, file_len: u64) -> Result<Vec<(String, Te
         let entry = entry(&tensor, header.data_start).map_err(|reason| format!("tensor {} {reason}", tensor.name))?;
         Ok((tensor.name, entry))
     };
-    header.tensors.into_iter().map(entry).collect()
+    let entries = header.tensors.into_iter().map(entry).collect::<Result<_, String>>()?;
+    Ok((entries, header.metadata))
 }
 
 fn entry(tensor: &Declared, data_start: u64) -> Result<TensorEntry, String> {

@@ -5,6 +5,7 @@
 //! values lie. Nothing is mapped and no file is read whole, so memory peaks at the size of what the model
 //! uses plus one tensor in `f32`. Nothing in a file is executed. No architecture is known here.
 
+mod arrays;
 mod entry;
 mod header;
 mod linear;
@@ -20,14 +21,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use candle_core::{DType, Device, Tensor};
 
+pub(crate) use self::{
+    arrays::ArrayFile,
+    linear::{LinearPart, Stored},
+    shards::{names as weight_files, tensor_names, wrapper as weights_wrapper},
+};
 use self::{
     entry::{Dtype, TensorEntry},
     lora::Lora,
     names::{OLD_NAMES, Placement},
-};
-pub(crate) use self::{
-    linear::{LinearPart, Stored},
-    shards::{names as weight_files, tensor_names, wrapper as weights_wrapper},
 };
 use super::{
     ModelFiles,

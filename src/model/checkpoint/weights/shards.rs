@@ -91,16 +91,41 @@ pub(super) fn open(files: &ModelFiles, shard: &str) -> Result<(Vec<(String, Tens
             header::read(&mut *reader, len).map(|entries| (entries, String::new())).map_err(Unreadable::Damaged)
         }
         Ok(false) => pickle::read(&mut *reader, len).map(|checkpoint| (checkpoint.entries, checkpoint.wrapper)),
-        Ok(true) => Err(Unreadable::Foreign {
-            what: "is only a pointer to the weights, which git left on the server".to_owned(),
-            advice: "Run `git lfs pull` in the model's folder",
-        }),
+        Ok(true) => Err(left_on_server()),
         Err(source) => return Err(io_error(source)),
     };
-    read.map_err(|error| match error {
+    read.map_err(|error| refused(error, file, path))
+}
+
+/// All tensors of a file that is no checkpoint, also of dictionaries within dictionaries, and the numbers and texts beside
+/// them.
+pub(super) fn open_nested(files: &ModelFiles, shard: &str) -> Result<pickle::Nested, LoadError> {
+    let (file, path) = (shard.to_owned(), files.location_of(shard));
+    let io_error = |source| LoadError::Io { file: file.clone(), path: path.clone(), source };
+    let (mut reader, len) = files.reader(shard).map_err(io_error)?;
+    let read = match is_pointer(&mut *reader) {
+        Ok(false) if is_of(shard, FORMATS[0]) => {
+            header::read_with_notes(&mut *reader, len).map_err(Unreadable::Damaged)
+        }
+        Ok(false) => pickle::read_nested(&mut *reader, len),
+        Ok(true) => Err(left_on_server()),
+        Err(source) => return Err(io_error(source)),
+    };
+    read.map_err(|error| refused(error, file, path))
+}
+
+fn left_on_server() -> Unreadable {
+    Unreadable::Foreign {
+        what: "is only a pointer to the weights, which git left on the server".to_owned(),
+        advice: "Run `git lfs pull` in the model's folder",
+    }
+}
+
+fn refused(error: Unreadable, file: String, path: String) -> LoadError {
+    match error {
         Unreadable::Damaged(reason) => LoadError::Damaged { file, path, reason },
         Unreadable::Foreign { what, advice } => LoadError::Foreign { file, path, what, advice },
-    })
+    }
 }
 
 /// The names in one weights file; none where it cannot be read.

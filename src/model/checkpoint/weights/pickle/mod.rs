@@ -6,6 +6,7 @@
 //! something.
 
 mod guard;
+mod nested;
 mod tensors;
 
 use std::{
@@ -14,6 +15,9 @@ use std::{
 };
 
 use zip::{CompressionMethod, ZipArchive, result::ZipError};
+
+use candle_core::pickle::Object;
+use serde_json::{Map, Value};
 
 use self::tensors::Described;
 use super::entry::{Dtype, TensorEntry, extent, in_order, is_presentable};
@@ -51,6 +55,24 @@ struct ArchivePart {
 
 /// Reads what a checkpoint of `file_len` bytes says about its tensors.
 pub(super) fn read(file: &mut dyn ReadSeek, file_len: u64) -> Result<Checkpoint, Unreadable> {
+    let (object, parts) = object(file, file_len)?;
+    let (tensors, wrapper) = tensors::find(object)?;
+    Ok(Checkpoint { entries: placed(tensors, &parts)?, wrapper })
+}
+
+/// Reads what a file of `file_len` bytes says about tensors, numbers and texts in dictionaries within dictionaries; names
+/// are the keys that lead there, joined by dots.
+pub(super) fn read_nested(file: &mut dyn ReadSeek, file_len: u64) -> Result<Nested, Unreadable> {
+    let (object, parts) = object(file, file_len)?;
+    let found = nested::find(object)?;
+    Ok((placed(found.tensors, &parts)?, found.notes))
+}
+
+/// Tensors by name, and the numbers and texts beside them.
+pub(super) type Nested = (Vec<(String, TensorEntry)>, Map<String, Value>);
+
+/// The object that an archive describes, and where its storages lie.
+fn object(file: &mut dyn ReadSeek, file_len: u64) -> Result<(Object, HashMap<String, ArchivePart>), Unreadable> {
     let mut start = Vec::new();
     let begin = (&mut *file).take(LEGACY.len() as u64).read_to_end(&mut start).and_then(|_| file.rewind());
     begin.map_err(|error| damaged(&error))?;
@@ -70,14 +92,20 @@ pub(super) fn read(file: &mut dyn ReadSeek, file_len: u64) -> Result<Checkpoint,
         let what = format!("was saved with pickle protocol {version}, which is not read");
         return Err(Unreadable::Foreign { what, advice: SAVE_AGAIN });
     }
-    let object = guard::parse(&pickle)?;
-    let (tensors, wrapper) = tensors::find(object)?;
+    Ok((guard::parse(&pickle)?, parts))
+}
+
+/// Tensors checked against their storages.
+fn placed(
+    tensors: Vec<(String, Described)>,
+    parts: &HashMap<String, ArchivePart>,
+) -> Result<Vec<(String, TensorEntry)>, Unreadable> {
     let mut entries = Vec::with_capacity(tensors.len());
     for (name, tensor) in tensors {
-        let entry = place(tensor, &parts).map_err(|reason| Unreadable::Damaged(format!("tensor {name} {reason}")))?;
+        let entry = place(tensor, parts).map_err(|reason| Unreadable::Damaged(format!("tensor {name} {reason}")))?;
         entries.push((name, entry));
     }
-    Ok(Checkpoint { entries, wrapper })
+    Ok(entries)
 }
 
 /// The folder inside an archive that holds everything.

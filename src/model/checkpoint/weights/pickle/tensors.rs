@@ -89,10 +89,10 @@ fn tensors(items: Vec<(Object, Object)>) -> Result<Vec<(String, Described)>, Unr
 }
 
 /// A tensor that the pickle describes in a way that makes no sense.
-struct Malformed;
+pub(super) struct Malformed;
 
 /// A tensor or parameter; `None` for everything else.
-fn tensor(object: &Object) -> Result<Option<Described>, Malformed> {
+pub(super) fn tensor(object: &Object) -> Result<Option<Described>, Malformed> {
     match object {
         Object::Reduce { callable, args } => rebuilt(callable, args),
         _ => Ok(None),
