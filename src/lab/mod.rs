@@ -10,6 +10,7 @@ mod debate;
 mod head_outputs;
 mod head_writes;
 mod identifiability;
+mod lens_heads;
 mod method;
 mod methods;
 mod options;

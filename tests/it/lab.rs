@@ -148,7 +148,8 @@ fn what_an_output_depends_on_is_pytorchs() {
         let changes = expected(&reference["loo"]["logit"], sides);
         let size = reference["logit"].as_f64().unwrap().abs();
         assert_near_of(size, &of(&ask(&model, &input, &loo, target), "logit"), &changes, &format!("{name}, {loo:?}"));
-        let lens = ask(&model, &input, &MethodCall::Lens(LensOptions { n_top: 5 }), Target::default());
+        let lens =
+            ask(&model, &input, &MethodCall::Lens(LensOptions { n_top: 5, jacobian_lens: None }), Target::default());
         let probability = format!("{name}, lens");
         assert_near(&of(&lens, "probability"), &expected(&reference["lens"]["probability"], &[]), &probability);
         let Some(Value::Layers(layers)) = lens.value("layers") else { panic!("no layers") };
@@ -202,8 +203,14 @@ fn a_logit_is_the_sum_of_its_parts_or_a_sentence_says_why_not() {
 fn the_lens_of_the_last_layer_is_the_prediction() {
     for name in ["bert", "llama", "t5", "vit", "bart-classifier", "llama-classifier", "beit", "deit-distilled"] {
         let (model, input) = family(name);
-        let found =
-            try_ask(&model, &input, NO_EDITS, &MethodCall::Lens(LensOptions { n_top: 3 }), Target::default()).unwrap();
+        let found = try_ask(
+            &model,
+            &input,
+            NO_EDITS,
+            &MethodCall::Lens(LensOptions { n_top: 3, jacobian_lens: None }),
+            Target::default(),
+        )
+        .unwrap();
         let Some(Value::Layers(layers)) = found.report.value("layers") else { panic!("{name}") };
         let ColumnValues::Numbers(told) = column(layers.last().unwrap(), "probabilities") else { panic!() };
         let predicted = &found.capture.prediction().unwrap().rows;
@@ -259,7 +266,7 @@ fn leaving_one_out_is_a_run_with_that_edit() {
 fn questions_that_do_not_suit_get_a_sentence() {
     let (model, input) = demo("demo:sentiment", "a fine film");
     let at = |position| Target { position: Some(position), ..Target::default() };
-    let said = refused(&model, &input, &MethodCall::Lens(LensOptions { n_top: 5 }), at(2));
+    let said = refused(&model, &input, &MethodCall::Lens(LensOptions { n_top: 5, jacobian_lens: None }), at(2));
     assert!(said.contains("one thing for the whole input"), "{said}");
     let said = refused(
         &model,
@@ -270,7 +277,7 @@ fn questions_that_do_not_suit_get_a_sentence() {
     assert!(said.contains("no class 7"), "{said}");
     let (model, input) = fixture("bert-bare");
     for asked in [
-        MethodCall::Lens(LensOptions { n_top: 5 }),
+        MethodCall::Lens(LensOptions { n_top: 5, jacobian_lens: None }),
         MethodCall::DirectLogits(DirectLogits),
         MethodCall::Memories(MemoryOptions { layer: None, n_top: 5 }),
     ] {
@@ -279,7 +286,7 @@ fn questions_that_do_not_suit_get_a_sentence() {
     }
     let (model, input) = demo("demo:bilstm", "a fine film");
     for asked in [
-        MethodCall::Lens(LensOptions { n_top: 5 }),
+        MethodCall::Lens(LensOptions { n_top: 5, jacobian_lens: None }),
         MethodCall::DirectLogits(DirectLogits),
         MethodCall::Norms(Norms),
         MethodCall::Memories(MemoryOptions { layer: None, n_top: 5 }),
@@ -288,7 +295,9 @@ fn questions_that_do_not_suit_get_a_sentence() {
         assert!(said.len() > 20 && !said.contains('\n'), "{asked:?}: {said}");
     }
     let (model, input) = fixture("families/clip");
-    for asked in [MethodCall::Lens(LensOptions { n_top: 5 }), MethodCall::DirectLogits(DirectLogits)] {
+    for asked in
+        [MethodCall::Lens(LensOptions { n_top: 5, jacobian_lens: None }), MethodCall::DirectLogits(DirectLogits)]
+    {
         assert!(refused(&model, &input, &asked, Target::default()).contains("one number for picture and text"));
     }
 }

@@ -38,7 +38,7 @@ fn flag(field: &OptionField<'_>) -> Arg {
             arg.long(one).alias(field.name).value_name("TEXT").action(ArgAction::Append)
         }
         FieldValue::FileWords(..) | FieldValue::FileTexts(_) => arg.value_name("FILE"),
-        FieldValue::Words(..) => arg.value_name("TEXT"),
+        FieldValue::Words(..) => arg.value_name(field.placeholder.unwrap_or("TEXT")),
         FieldValue::Read(_, placeholder) => arg.value_name(*placeholder),
         // The last layer is not known before the model.
         FieldValue::Layer(..) => arg.value_name("L"),
