@@ -13,6 +13,7 @@ mod fields;
 mod head;
 mod heads;
 mod identifiability;
+mod jacobian_lens;
 mod lab;
 mod lengths;
 mod over_corpus;
@@ -32,7 +33,10 @@ use crate::{
         accuracy as over_labels,
         debate::{self as over_inputs, identifiability as identity, twins as of_twins},
         detect,
-        explain::report::{MethodSpec, model_json, tokens_json},
+        explain::{
+            jacobian,
+            report::{MethodSpec, model_json, tokens_json},
+        },
         head_page, lengths as by_length, timing,
     },
     capture::Capture,
@@ -101,6 +105,8 @@ commands! {
     Twins = twins::TwinArguments, of_twins::TWINS;
     /// Whether weights follow from outputs.
     Identifiability = identifiability::IdentityArguments, identity::IDENTIFIABILITY;
+    /// The fit of a Jacobian lens.
+    JacobianLens = jacobian_lens::FitArguments, jacobian::JACOBIAN_LENS;
     /// Times by the length of the input.
     Cost = cost::CostArguments, timing::METHOD;
 }

@@ -1,0 +1,241 @@
+//! `attnscope analyze jacobian-lens`: fits a Jacobian lens over many texts.
+
+use std::{
+    fmt::Write as _,
+    fs::{self, File},
+    io::{self, Read as _, Write as _},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    analysis::explain::jacobian::{JACOBIAN_LENS, JacobianSums, MAX_TOKENS, SKIP_FIRST},
+    capture::{Excerpt, Keep},
+    cli::{CliError, engine, inputs::PreparationOptions, open_identified, show_progress},
+    corpus::list::{InputList, ListOptions},
+    export,
+    model::{Cancelled, Model, ModelError, Preparation, Progress, Stage, write_lens},
+    tensor_file::{self, Written},
+    text::{counted, decimal_text, unreadable},
+    worker::corpus::{self, input_of, inputs_key, model_key},
+};
+
+const FORMAT: &str = "attnscope-jacobian-fit";
+/// Between two writings of the state.
+const EVERY: Duration = Duration::from_secs(10);
+/// Bytes of the header of a state, and more than that.
+const MAX_HEADER: u64 = 1 << 24;
+
+/// The model, its texts, and where the lens goes.
+#[derive(Debug, Args)]
+pub struct FitArguments {
+    /// A text model of one stack: a folder, a bundled model such as demo:gpt, or a hub id that is in the local cache
+    #[arg(long)]
+    model: String,
+    /// Its texts: a text, table or JSON file, or a bundled one such as demo:sentences
+    #[arg(long, alias = "texts", value_name = "PATH")]
+    corpus: PathBuf,
+    /// Column with the text [default: the likeliest]
+    #[arg(long, value_name = "NAME")]
+    text_column: Option<String>,
+    /// Read only the first texts
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Positions at the beginning of each text that are left out; so is its last
+    #[arg(long, default_value_t = SKIP_FIRST, value_name = "N")]
+    skip_first: usize,
+    #[command(flatten)]
+    how: PreparationOptions,
+    /// Keep the sums in this file, and go on from it where it is there
+    #[arg(long, value_name = "FILE.safetensors")]
+    resume: Option<PathBuf>,
+    /// Where to write the lens, for `analyze lens --jacobian-lens FILE` and for the window
+    #[arg(long, value_name = "FILE.safetensors")]
+    out: PathBuf,
+    /// Compute threads
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+/// What was summed so far.
+struct Fit {
+    sums: JacobianSums,
+    /// How many of the first texts are done.
+    n_done: usize,
+    /// Texts that are too short or cannot be read, and why.
+    left_out: Vec<(usize, String)>,
+}
+
+pub fn run(asked: &FitArguments) -> Result<(), CliError> {
+    let failed = |error: String| CliError::Failed(error);
+    if !asked.out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("safetensors")) {
+        return Err(CliError::Usage("the lens is written as .safetensors: give such a name to --out".to_owned()));
+    }
+    let list = ListOptions { text_column: asked.text_column.clone(), ..ListOptions::default() };
+    let list = corpus::read(&asked.corpus, &list).map_err(|error| failed(error.to_string()))?;
+    let (model, identity) = open_identified(&asked.model, &engine(asked.threads.map(usize::from))?)?;
+    let n_layers = model.n_stream_layers()?;
+    let chosen = asked.how.chosen();
+    let excerpt = chosen.excerpt.unwrap_or_else(|| Excerpt::of(Keep::First, MAX_TOKENS));
+    let how = Preparation { excerpt: Some(excerpt), ..chosen };
+    let key = json!({
+        "model": model_key(&identity, &model), "inputs": inputs_key(&list, how), "skip_first": asked.skip_first,
+    });
+    let width = model.spec().d_model;
+    let empty = Fit { sums: JacobianSums::new(width, n_layers), n_done: 0, left_out: Vec::new() };
+    let mut fit = match &asked.resume {
+        Some(path) => read_state(path, &key, empty)?,
+        None => empty,
+    };
+    let n = list.items.len().min(asked.limit.unwrap_or(usize::MAX));
+    if fit.n_done > n {
+        return Err(CliError::Usage(format!(
+            "the state is of {} already, more than --limit: give another file to --resume",
+            counted(fit.n_done, "text")
+        )));
+    }
+    let mut written = Instant::now();
+    for nth in fit.n_done..n {
+        fit.add(&model, (nth, n), &list, (how, asked.skip_first))?;
+        if let Some(path) = asked.resume.as_ref().filter(|_| written.elapsed() > EVERY) {
+            fit.keep(path, &key)?;
+            written = Instant::now();
+        }
+    }
+    show_progress(Progress { stage: Stage::Inputs, done: n, total: n }).ok();
+    if let Some(path) = &asked.resume {
+        fit.keep(path, &key)?;
+    }
+    if let Some((input, why)) = fit.left_out.first() {
+        log::warn!("{} left out, such as number {}: {why}", counted(fit.left_out.len(), "text"), input + 1);
+    }
+    if fit.sums.n == 0 {
+        return Err(failed(format!("none of the texts can be used: {}", too_short(asked.skip_first))));
+    }
+    let notes = [
+        ("model", model.spec().name.clone()),
+        ("corpus", asked.corpus.file_name().unwrap_or_default().to_string_lossy().into_owned()),
+        ("skip_first", asked.skip_first.to_string()),
+        ("max_tokens", excerpt.n_tokens.map_or_else(|| "all".to_owned(), |n| n.to_string())),
+        ("program", format!("attnscope {}", env!("CARGO_PKG_VERSION"))),
+    ];
+    export::atomic_write(&asked.out, |out| write_lens(&fit.sums, &notes, out))
+        .map_err(|error| failed(error.to_string()))?;
+    // A closed pipe is not an error.
+    io::stdout().lock().write_all(table(&model, &fit).as_bytes()).ok();
+    Ok(())
+}
+
+fn too_short(skip_first: usize) -> String {
+    format!("a text needs {} tokens, of which the first {skip_first} and the last are left out", skip_first + 2)
+}
+
+impl Fit {
+    /// Adds a text, or the reason why it is left out.
+    fn add(
+        &mut self,
+        model: &Model,
+        (nth, n): (usize, usize),
+        list: &InputList,
+        (how, skip_first): (Preparation, usize),
+    ) -> Result<(), CliError> {
+        let go_on = |progress: Progress| -> Result<(), Cancelled> {
+            let steps = progress.total.max(1);
+            let done = if progress.stage == Stage::Differentiate { progress.done } else { 0 };
+            show_progress(Progress { stage: Stage::Inputs, done: nth * steps + done, total: n * steps })
+        };
+        let found = model.encode(&input_of(&list.items[nth].content, how)).and_then(|input| {
+            let n_tokens = input.tokens.values().map(Vec::len).max().unwrap_or(0);
+            if n_tokens < skip_first + 2 {
+                return Err(ModelError::Input { summary: too_short(skip_first), details: String::new() });
+            }
+            model.mean_jacobians(&input, skip_first..n_tokens - 1, &go_on)
+        });
+        self.n_done = nth + 1;
+        match found {
+            Ok(found) => self.sums.add(&found.streams, &found.attention),
+            Err(ModelError::Cancelled(stop)) => return Err(ModelError::Cancelled(stop).into()),
+            Err(error) => self.left_out.push((nth, error.to_string())),
+        }
+        Ok(())
+    }
+
+    /// Writes the sums.
+    fn keep(&self, path: &Path, key: &Value) -> Result<(), CliError> {
+        let shape = vec![self.sums.d_model, self.sums.d_model];
+        let of = |group: &str, all: &[Vec<f64>]| -> Vec<Written> {
+            let all = all.iter().enumerate();
+            all.map(|(layer, sums)| Written::double(format!("{group}.{layer}"), shape.clone(), sums.iter().copied()))
+                .collect()
+        };
+        let mut tensors = of("sum", &self.sums.streams);
+        tensors.extend(of("sum_attn", &self.sums.attention));
+        let texts = [
+            ("format", FORMAT.to_owned()),
+            ("asked", key.to_string()),
+            ("n", self.sums.n.to_string()),
+            ("n_done", self.n_done.to_string()),
+            ("left_out", json!(self.left_out).to_string()),
+        ];
+        let metadata: Map<String, Value> =
+            texts.into_iter().map(|(name, text)| (name.to_owned(), Value::String(text))).collect();
+        export::atomic_write(path, |out| tensor_file::write(&tensors, metadata, out))
+            .map_err(|error| CliError::Failed(error.to_string()))
+    }
+}
+
+/// The state of a file, where there is one; `empty` has its shapes.
+fn read_state(path: &Path, key: &Value, empty: Fit) -> Result<Fit, CliError> {
+    let failed = |why: &str| CliError::Failed(format!("the state cannot be read: {why}: {}", path.display()));
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(empty),
+        Err(error) => return Err(failed(&unreadable(&error))),
+        Ok(file) => file,
+    };
+    let other = || failed("it is no state of this command: give another file to --resume");
+    let len = fs::metadata(path).map_err(|error| failed(&unreadable(&error)))?.len();
+    let header = tensor_file::Header::read(&mut file, len, MAX_HEADER).map_err(|_| other())?;
+    let text = |name: &str| header.metadata.get(name).and_then(Value::as_str);
+    if text("format") != Some(FORMAT) {
+        return Err(other());
+    }
+    if text("asked") != Some(&*key.to_string()) {
+        let what = "the state was begun with another model, other texts or other options";
+        return Err(CliError::Usage(format!("{what}: give the same, or another file to --resume: {}", path.display())));
+    }
+    let count = |name: &str| text(name).and_then(|text| text.parse::<usize>().ok()).ok_or_else(other);
+    let mut fit = Fit { n_done: count("n_done")?, ..empty };
+    fit.sums.n = count("n")?;
+    fit.left_out = text("left_out").and_then(|text| serde_json::from_str(text).ok()).ok_or_else(other)?;
+    let all = fit.sums.streams.iter_mut().chain(&mut fit.sums.attention);
+    let mut tensors = header.tensors.iter();
+    for sums in all {
+        let tensor = tensors.next().filter(|it| it.dtype == "F64" && it.n_bytes() == 8 * sums.len() as u64);
+        if tensor.is_none() {
+            return Err(other());
+        }
+        let mut bytes = vec![0u8; 8 * sums.len()];
+        file.read_exact(&mut bytes).map_err(|error| failed(&unreadable(&error)))?;
+        let (numbers, _) = bytes.as_chunks::<8>();
+        sums.iter_mut().zip(numbers).for_each(|(sum, bytes)| *sum = f64::from_le_bytes(*bytes));
+    }
+    Ok(fit)
+}
+
+fn table(model: &Model, fit: &Fit) -> String {
+    let mut out = String::new();
+    let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
+    line(format!("{}: a Jacobian lens of {}", model.spec().name, counted(fit.sums.n, "text")));
+    for (layer, of) in fit.sums.layers().iter().enumerate() {
+        line(format!(
+            "layer {layer}: size {}, distance from the identity {} (both as parts of the identity’s)",
+            decimal_text(of.norm),
+            decimal_text(of.from_identity)
+        ));
+    }
+    line(JACOBIAN_LENS.caveat.to_owned());
+    out
+}
