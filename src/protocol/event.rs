@@ -128,6 +128,8 @@ pub enum LoadAnswer {
         /// Whether they are pictures.
         has_pictures: bool,
     },
+    /// What was to be opened as a model is a Jacobian lens.
+    IsLens(PathBuf),
 }
 
 /// What a run gave.

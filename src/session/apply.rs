@@ -1,12 +1,12 @@
 //! Effects of commands on the parts of the session. Those of the worker's events are in `on_event.rs`.
 
-use std::ops::Range;
+use std::{ops::Range, path::Path};
 
 use super::{
     BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, Effect, FirstStep, Focus,
     Grouping, HeadSet, LectureCommand, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind,
-    ViewOptions, arrangement::Arrangement, autosave::OpenState, figures::figure, navigation::HistoryDirection,
-    notices::Causes,
+    ViewOptions, arrangement::Arrangement, autosave::OpenState, explanations, figures::figure,
+    navigation::HistoryDirection, notices::Causes,
 };
 use crate::{
     ids::{HeadId, JobId, PaneId, Side},
@@ -281,6 +281,15 @@ impl Session {
         let effects = self.panes.travel(way, &mut self.documents);
         self.alignments.share(&mut self.panes, &self.documents);
         effects
+    }
+
+    /// Reads the layers of what is shown through the Jacobian lens of a file, too.
+    pub(super) fn read_through(&mut self, path: &Path) -> Vec<Effect> {
+        self.panes.active_mut().options.lab.read_through(path);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let details = "Its file is an option of the Logit lens in Explain, where it can be taken away";
+        self.notices.inform(Cause::File(path.to_owned()), format!("Layers are read through {name}"), details);
+        self.show_method(explanations::LENS)
     }
 
     /// Shows a method of the laboratory under its question, and leads to it.

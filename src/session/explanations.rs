@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::Path,
     sync::Arc,
 };
 
@@ -38,6 +39,12 @@ impl LabOptions {
         } else {
             self.shown.insert(column.name.to_owned(), shown);
         }
+    }
+
+    /// Reads layers through the Jacobian lens of a file as well, from the next answer on.
+    pub(super) fn read_through(&mut self, path: &Path) {
+        let path = path.display().to_string();
+        self.turned.entry(LENS.to_owned()).or_default().insert("jacobian_lens".to_owned(), path.into());
     }
 
     /// Options of a column that were turned.
@@ -102,6 +109,8 @@ pub struct Explanations {
 
 /// Where an overlay asks: beside the columns, whose options may be turned while it stays what it is.
 pub(super) const OVERLAY: &str = "overlay";
+/// The column that reads layers.
+pub(super) const LENS: &str = "lens";
 /// Where the steps of a weight ask for the parts of its score.
 pub const PARTS: &str = "parts";
 /// Where the page of a head asks what it writes by its weights, and what it does to the prediction.

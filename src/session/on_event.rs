@@ -127,6 +127,12 @@ impl Session {
                 effects.extend(self.open_listed(id, path, has_pictures));
                 return effects;
             }
+            Update::Answer(LoadAnswer::IsLens(path)) => {
+                document.load_ended();
+                let mut effects = self.run_if_owed(id);
+                effects.extend(self.read_through(&path));
+                return effects;
+            }
             Update::Cancelled => {
                 document.load_ended();
                 return self.run_if_owed(id);

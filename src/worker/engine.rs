@@ -29,7 +29,7 @@ use crate::{
     lab::LabError,
     model::{
         self, Cancelled, Encoded, EngineOptions, Generation, Input, LoadError, Logits, Model, ModelError, ModelFiles,
-        Progress, RunPlan, Sites, Stage, input::open_picture, locate,
+        Progress, RunPlan, Sites, Stage, input::open_picture, is_lens, locate,
     },
     protocol::{
         CorpusOrder, DebateAnswer, DebateOrder, EditRequest, EventKind, Failure, LoadAnswer, LoadedModel, MeasureAnswer, ModelSource, Outcomes,
@@ -100,6 +100,9 @@ impl ModelEngine {
                 && let Some((path, has_pictures)) = corpus::listed_in(path)
             {
                 return Ok(EventKind::Load(LoadAnswer::IsCorpus { path, has_pictures }));
+            }
+            if is_lens(path) {
+                return Ok(EventKind::Load(LoadAnswer::IsLens(path.clone())));
             }
             if let Some(opened) = opened {
                 return opened.map(|file| EventKind::Load(LoadAnswer::Opened(file)));
