@@ -31,6 +31,7 @@ pub mod paths;
 mod point_cloud;
 pub mod point_set;
 pub mod positions;
+pub mod probe;
 pub mod projection;
 pub mod rank_heads;
 pub mod reach;
