@@ -101,6 +101,8 @@ mod head_view;
 mod hostile_models;
 /// Downloads from a server on this machine: what is fetched, resumed, refused, and what is left behind.
 mod hub;
+/// Jacobian lenses: fits, files, and what is read through them.
+mod jacobian;
 /// Fused operations against candle, forward and backward.
 mod judged;
 mod kernels;
