@@ -1,15 +1,12 @@
 //! Identifiability over a data set as a figure: rank and effective share by length, mixing by layer.
 
-use emath::{Pos2, Rect, pos2, vec2};
+use emath::{Rect, vec2};
 
 use super::{
     chart::Scale,
-    font::Align,
-    list::{Line, Rgba, faded},
-    measure::{GRID, text_size::SMALL},
-    multiples::{Around, Cells, MEAN_PT, axes, grid, level, named_below, numbers_below, square},
+    curves::{Curve, CurveChart},
+    multiples::Cells,
     page::{Captions, Scene},
-    palette::Dash,
     pen::Pen,
     views::joined,
 };
@@ -22,9 +19,6 @@ use crate::{
 };
 
 const CELLS: Cells = Cells { usual: vec2(270.0, 270.0), least: vec2(220.0, 230.0), most_columns: 3 };
-const AROUND_PT: Around = Around([9.0 * GRID, 8.0 * GRID, 4.0 * GRID, 20.0 * GRID]);
-const LINE_PT: f32 = 5.0 * GRID;
-const POINT_PT: f32 = 2.5;
 
 /// One model over a data set.
 #[derive(Clone, Debug)]
@@ -33,28 +27,6 @@ pub struct IdentityScene {
     pub model: String,
     pub corpus: String,
     pub summary: IdentitySummary,
-}
-
-/// A curve with error bars, and its name.
-struct Curve {
-    name: &'static str,
-    points: Vec<(f64, Estimate)>,
-    color: Rgba,
-}
-
-/// One chart.
-struct IdentityChart<'a> {
-    title: &'static str,
-    x: &'static str,
-    x_range: [f64; 2],
-    y_range: [f64; 2],
-    scale: Scale,
-    /// How values are written.
-    text: fn(f64) -> String,
-    dots: Vec<[f64; 2]>,
-    curves: Vec<Curve>,
-    /// A value for comparison, with its name.
-    level: Option<(f64, &'a str)>,
 }
 
 impl IdentityScene {
@@ -66,7 +38,7 @@ impl IdentityScene {
         2 + usize::from(self.has_mixing())
     }
 
-    fn charts(&self, pen: &Pen<'_>) -> Vec<IdentityChart<'_>> {
+    fn charts(&self, pen: &Pen<'_>) -> Vec<CurveChart<'_>> {
         let IdentitySummary { width, points, of_lengths, layers, .. } = &self.summary;
         let longest = points.iter().map(|point| point[0]).fold(1.0, f64::max);
         let by_length = |of: &dyn Fn(usize) -> Estimate| {
@@ -77,7 +49,7 @@ impl IdentityScene {
         let lengths = [0.0, 1.03 * longest];
         let most = points.iter().map(|point| point[1]).fold(*width as f64, f64::max).min(longest.max(1.0));
         let mut charts = vec![
-            IdentityChart {
+            CurveChart {
                 title: "Rank of the values",
                 x: "tokens of the input",
                 x_range: lengths,
@@ -90,9 +62,12 @@ impl IdentityScene {
                     points: by_length(&|nth| of_lengths[nth].rank),
                     color: first,
                 }],
-                level: (*width as f64 <= 1.1 * most).then_some((*width as f64, "width of a value")),
+                levels: (*width as f64 <= 1.1 * most)
+                    .then_some((*width as f64, "width of a value"))
+                    .into_iter()
+                    .collect(),
             },
-            IdentityChart {
+            CurveChart {
                 title: "Share of attention that is effective",
                 x: "tokens of the input",
                 x_range: lengths,
@@ -104,14 +79,14 @@ impl IdentityScene {
                     Curve { name: "attention", points: by_length(&|nth| of_lengths[nth].effective), color: first },
                     Curve { name: "random rows", points: by_length(&|nth| of_lengths[nth].by_chance), color: second },
                 ],
-                level: None,
+                levels: Vec::new(),
             },
         ];
         if self.has_mixing() {
             let of_layers = |of: &dyn Fn(usize) -> Option<Estimate>| {
                 (0..layers.len()).filter_map(|layer| Some((layer as f64, of(layer)?))).collect::<Vec<_>>()
             };
-            charts.push(IdentityChart {
+            charts.push(CurveChart {
                 title: "Mixing: share of other tokens",
                 x: "layer",
                 x_range: [-0.3, layers.len().max(2) as f64 - 0.7],
@@ -127,43 +102,10 @@ impl IdentityScene {
                         color: second,
                     },
                 ],
-                level: None,
+                levels: Vec::new(),
             });
         }
         charts
-    }
-}
-
-impl IdentityChart<'_> {
-    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        let rect = AROUND_PT.titled(self.title, area, pen);
-        let (text, weak) = (pen.palette.text, pen.palette.text_weak);
-        let axes = axes([self.x_range, self.y_range], rect);
-        grid(&axes, rect, &|value, _| (self.text)(value), pen);
-        numbers_below(&axes, rect, self.scale, pen);
-        named_below(self.x, rect, 8.0 * GRID, pen);
-        let faint = faded(pen.palette.head(0), 0.3);
-        for [x, y] in &self.dots {
-            square(axes.at(*x, *y), POINT_PT, faint, pen);
-        }
-        let mut y = rect.bottom() + 12.0 * GRID;
-        if let Some((value, name)) = self.level {
-            level(&axes, value, rect, weak, pen);
-            let key = [pos2(rect.left(), y + LINE_PT), pos2(rect.left() + 4.0 * GRID, y + LINE_PT)];
-            pen.lines(Dash::Dotted.lines(key, 1.0, weak).collect());
-            pen.text(name, SMALL, text, pos2(rect.left() + 6.0 * GRID, y + LINE_PT), Align::Left);
-        }
-        for Curve { name, points, color } in self.curves.iter().filter(|curve| !curve.points.is_empty()) {
-            let at: Vec<Pos2> = points.iter().map(|(x, of)| axes.at(*x, of.value)).collect();
-            pen.lines(at.windows(2).map(|two| Line { from: two[0], to: two[1], width: 1.25, color: *color }).collect());
-            for ((x, of), at) in points.iter().zip(&at) {
-                pen.line(axes.at(*x, of.low), axes.at(*x, of.high), 1.5, *color);
-                square(*at, MEAN_PT, *color, pen);
-            }
-            pen.line(pos2(rect.left(), y), pos2(rect.left() + 4.0 * GRID, y), 1.5, *color);
-            pen.text(name, SMALL, text, pos2(rect.left() + 6.0 * GRID, y), Align::Left);
-            y += LINE_PT;
-        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod apart;
 pub mod chart;
+mod curves;
 pub mod data;
 pub mod font;
 pub mod identifiability;
@@ -19,6 +20,7 @@ pub mod palette;
 pub mod paper;
 pub mod path;
 pub mod pen;
+pub mod probe;
 pub mod small;
 pub mod spec;
 pub mod twins;
