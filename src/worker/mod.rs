@@ -21,6 +21,7 @@ mod idle;
 mod layouts;
 mod patch_sources;
 mod pattern_thread;
+pub mod probe;
 mod projector;
 mod queue;
 mod sessions;

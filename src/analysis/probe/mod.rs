@@ -68,6 +68,8 @@ pub struct ProbeItems {
 pub struct ProbeSite {
     /// Such as `layer 2`.
     pub name: String,
+    /// Its layer; none before all layers.
+    pub layer: Option<usize>,
     /// `[items, width]`, row by row.
     pub rows: Vec<f32>,
     pub width: usize,
@@ -77,6 +79,7 @@ pub struct ProbeSite {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteProbe {
     pub name: String,
+    pub layer: Option<usize>,
     /// Share of held-out items that are told right.
     pub accuracy: Estimate,
     /// The same of random labels.
@@ -184,6 +187,7 @@ pub fn probe(
             let difference = |item: usize| f64::from(u8::from(own[item])) - f64::from(u8::from(by_chance[item]));
             Some(SiteProbe {
                 name: site.name.clone(),
+                layer: site.layer,
                 accuracy: share(&own),
                 control: share(&by_chance),
                 selectivity: estimate(items, &tried, options, &difference),
@@ -306,7 +310,7 @@ mod tests {
     fn words(n_words: usize) -> (ProbeItems, ProbeSite) {
         let mut random = SplitMix::new(5);
         let mut items = ProbeItems { classes: vec!["a".to_owned(), "b".to_owned()], ..ProbeItems::default() };
-        let mut site = ProbeSite { name: "layer 0".to_owned(), rows: Vec::new(), width: 3 };
+        let mut site = ProbeSite { name: "layer 0".to_owned(), rows: Vec::new(), width: 3, ..ProbeSite::default() };
         for text in 0..40 {
             for _ in 0..12 {
                 let word = random.below(n_words);
@@ -323,11 +327,8 @@ mod tests {
     #[test]
     fn a_label_that_is_there_is_found_and_random_labels_are_not() {
         let (items, site) = words(400);
-        let noise = ProbeSite {
-            name: "noise".to_owned(),
-            rows: site.rows.chunks(3).flat_map(|row| [row[1], row[2]]).collect(),
-            width: 2,
-        };
+        let rows = site.rows.chunks(3).flat_map(|row| [row[1], row[2]]).collect();
+        let noise = ProbeSite { name: "noise".to_owned(), rows, width: 2, ..ProbeSite::default() };
         let options = ProbeOptions::default();
         let found = probe(&items, &[site, noise], &options, &|_| true).unwrap().unwrap();
         let [layer, noise] = &found.sites[..] else { panic!("{found:?}") };

@@ -17,6 +17,7 @@ mod jacobian_lens;
 mod lab;
 mod lengths;
 mod over_corpus;
+mod probe;
 mod twins;
 
 use std::{
@@ -37,7 +38,7 @@ use crate::{
             jacobian,
             report::{MethodSpec, model_json, tokens_json},
         },
-        head_page, lengths as by_length, timing,
+        head_page, lengths as by_length, probe as of_sites, timing,
     },
     capture::Capture,
     export,
@@ -107,6 +108,8 @@ commands! {
     Identifiability = identifiability::IdentityArguments, identity::IDENTIFIABILITY;
     /// The fit of a Jacobian lens.
     JacobianLens = jacobian_lens::FitArguments, jacobian::JACOBIAN_LENS;
+    /// Linear probes of a site.
+    Probe = probe::ProbeArguments, of_sites::PROBE;
     /// Times by the length of the input.
     Cost = cost::CostArguments, timing::METHOD;
 }

@@ -1,0 +1,276 @@
+//! `attnscope analyze probe`: linear probes of a site over a corpus with labels.
+
+use std::{
+    fmt::Write as _,
+    io::{self, Write as _},
+    path::PathBuf,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::write_scene;
+use crate::{
+    analysis::{
+        bootstrap::Estimate,
+        probe::{PROBE, ProbeOptions, SiteProbe, probe},
+    },
+    capture::Site,
+    cli::{CliError, engine, inputs::PreparationOptions, open_model, show_progress},
+    corpus::list::ListOptions,
+    export,
+    figure::{
+        data::{self, DataColumn, DataFormat, DataValues, Table},
+        probe::ProbeScene,
+    },
+    model::{Progress, Stage},
+    options::one_of,
+    text::{counted, decimal_text, share_text},
+    worker::{
+        corpus,
+        probe::{LabelOf, Pool, ProbeOrder, probe_vectors},
+    },
+};
+
+/// The column that is taken where none is named.
+const LABEL: &str = "label";
+
+/// The model, the inputs with their labels, and the probes.
+#[derive(Debug, Args)]
+pub struct ProbeArguments {
+    /// A model folder, a bundled model such as demo:bert, or a hub id that is in the local cache
+    #[arg(long)]
+    model: String,
+    /// Inputs with labels: a table or JSON file, or a bundled one such as demo:reviews
+    #[arg(long, value_name = "PATH")]
+    corpus: PathBuf,
+    /// Column with the text [default: the likeliest]
+    #[arg(long, value_name = "NAME")]
+    text_column: Option<String>,
+    /// Column with the label of each text [default: label]
+    #[arg(long, value_name = "NAME", conflicts_with = "tag_column")]
+    label_column: Option<String>,
+    /// Column with a label for each word of the text, between spaces or bars; words are what spaces part
+    #[arg(long, value_name = "NAME")]
+    tag_column: Option<String>,
+    #[arg(long, help = site_help(), default_value = "resid_post", value_parser = parse_site)]
+    site: Site,
+    /// One head of --site z [default: all side by side]
+    #[arg(long, value_name = "H")]
+    head: Option<usize>,
+    #[arg(long, help = pool_help(), default_value = "words", value_parser = parse_pool, conflicts_with = "tag_column")]
+    pool: Pool,
+    /// Weight of the losses beside the penalty of the weights
+    #[arg(long, default_value_t = 1.0, value_name = "C")]
+    c: f64,
+    /// Leave vectors as they are, instead of bringing each number to mean 0 and deviation 1
+    #[arg(long)]
+    as_they_are: bool,
+    /// Share of the texts that nothing is learnt from
+    #[arg(long, default_value_t = 0.2, value_name = "SHARE")]
+    held_out: f64,
+    /// Read only the first inputs
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    #[command(flatten)]
+    how: PreparationOptions,
+    /// How often held-out texts are drawn anew for the intervals
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=100_000))]
+    samples: u32,
+    /// The same seed gives the same split and the same random labels
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+    /// Write JSON (.json), a row for each layer (.csv), or a figure (.svg, .pdf, .png), instead of a table; - is JSON on
+    /// stdout
+    #[arg(long, value_name = "FILE")]
+    out: Vec<PathBuf>,
+    /// Compute threads
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+/// Sites that have one vector for each token.
+fn sites() -> impl Iterator<Item = Site> {
+    let is_probed = |site: &Site| site.is_of_layer() && (!site.is_per_head() || *site == Site::Z);
+    Site::ALL.into_iter().filter(is_probed)
+}
+
+fn site_help() -> String {
+    let names: Vec<&str> = sites().map(Site::name).collect();
+    format!("Site that is probed, in every layer: {}", names.join(", "))
+}
+
+fn pool_help() -> String {
+    let each = Pool::ALL.map(|pool| format!("{} ({})", pool.name(), pool.words()));
+    format!("Vector that stands for a text: {}", each.join(", "))
+}
+
+fn parse_site(name: &str) -> Result<Site, String> {
+    sites().find(|site| site.name() == name).ok_or_else(|| one_of(sites().map(Site::name)))
+}
+
+fn parse_pool(name: &str) -> Result<Pool, String> {
+    Pool::from_name(name).ok_or_else(|| one_of(Pool::ALL.map(Pool::name)))
+}
+
+impl ProbeArguments {
+    fn options(&self) -> Result<ProbeOptions, CliError> {
+        if !(0.05..=0.9).contains(&self.held_out) {
+            return Err(CliError::Usage("--held-out is a share from 0.05 to 0.9, such as 0.2".to_owned()));
+        }
+        if !(self.c.is_finite() && self.c > 0.0) {
+            return Err(CliError::Usage("--c is above 0: the smaller, the smaller the weights".to_owned()));
+        }
+        if self.head.is_some() && self.site != Site::Z {
+            return Err(CliError::Usage("--head is of the site z, which heads have: give --site z".to_owned()));
+        }
+        Ok(ProbeOptions {
+            c: self.c,
+            standardize: !self.as_they_are,
+            held_out: self.held_out,
+            samples: self.samples as usize,
+            seed: self.seed,
+        })
+    }
+}
+
+pub fn run(asked: &ProbeArguments) -> Result<(), CliError> {
+    let failed = |error: String| CliError::Failed(error);
+    let options = asked.options()?;
+    let list = ListOptions { text_column: asked.text_column.clone(), ..ListOptions::default() };
+    let list = corpus::read(&asked.corpus, &list).map_err(|error| failed(error.to_string()))?;
+    let name = asked.tag_column.as_deref().or(asked.label_column.as_deref()).unwrap_or(LABEL);
+    let column = list.columns.iter().position(|known| known == name).ok_or_else(|| {
+        let known = if list.columns.is_empty() { "none".to_owned() } else { list.columns.join(", ") };
+        CliError::Usage(format!(
+            "the corpus has no column {name}: it has {known}; name one with --label-column, or with --tag-column for words"
+        ))
+    })?;
+    let labels = match &asked.tag_column {
+        Some(_) => LabelOf::Words(column),
+        None => LabelOf::Texts(column, asked.pool),
+    };
+    let model = open_model(&asked.model, &engine(asked.threads.map(usize::from))?)?;
+    let order = ProbeOrder {
+        model: &model,
+        list: &list,
+        how: asked.how.chosen(),
+        limit: asked.limit.unwrap_or(usize::MAX),
+        site: asked.site,
+        head: asked.head,
+        labels,
+    };
+    let found = probe_vectors(order, &show_progress)?;
+    if let Some((input, why)) = found.left_out.first() {
+        log::warn!("{} left out, such as number {}: {why}", counted(found.left_out.len(), "input"), input + 1);
+    }
+    let n_done = AtomicUsize::new(0);
+    let step = |_: usize| {
+        let done = n_done.fetch_add(1, Ordering::Relaxed);
+        show_progress(Progress { stage: Stage::Training, done, total: found.sites.len() }).is_ok()
+    };
+    let summary = model.engine().install(|| probe(&found.items, &found.sites, &options, &step));
+    show_progress(Progress { stage: Stage::Training, done: found.sites.len(), total: found.sites.len() }).ok();
+    let summary = summary.map_err(|error| failed(error.to_string()))?;
+    let summary = summary.ok_or_else(|| failed("stopped".to_owned()))?;
+    let head = asked.head.map(|head| format!(" of head {head}")).unwrap_or_default();
+    let scene = ProbeScene {
+        model: model.spec().name.clone(),
+        corpus: asked.corpus.display().to_string(),
+        site: format!("{}{head}", asked.site.name()),
+        labels: name.to_owned(),
+        summary,
+    };
+    if asked.out.is_empty() {
+        // A closed pipe is not an error.
+        io::stdout().lock().write_all(table(&scene).as_bytes()).ok();
+    }
+    let document = document(&scene, &found.left_out, (asked, name));
+    asked.out.iter().try_for_each(|out| {
+        if out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
+            let rows = rows(&scene.summary.sites);
+            return export::atomic_write(out, |out| data::write(&rows, DataFormat::Csv, out))
+                .map_err(|error| failed(error.to_string()));
+        }
+        write_scene(out, &scene, (&PROBE, "In which layer can the labels be told?"), &document)
+    })
+}
+
+fn document(scene: &ProbeScene, left_out: &[(usize, String)], (asked, name): (&ProbeArguments, &str)) -> Value {
+    let number = |of: Estimate| json!({ "value": of.value, "low": of.low, "high": of.high });
+    let summary = &scene.summary;
+    let site = |of: &SiteProbe| {
+        json!({
+            "site": of.name, "layer": of.layer, "accuracy": number(of.accuracy), "control": number(of.control),
+            "selectivity": number(of.selectivity), "learnt": of.learnt, "converged": of.is_converged,
+        })
+    };
+    json!({
+        "method": PROBE.name,
+        "parameters": {
+            "corpus": asked.corpus, "text_column": asked.text_column, "labels": name,
+            "of": if asked.tag_column.is_some() { "words" } else { "texts" }, "site": asked.site.name(),
+            "head": asked.head, "pool": asked.pool.name(), "c": asked.c, "standardized": !asked.as_they_are,
+            "held_out": asked.held_out, "limit": asked.limit, "samples": asked.samples, "seed": asked.seed,
+        },
+        "model": scene.model,
+        "caveat": PROBE.caveat,
+        "result": {
+            "n_texts": summary.n_texts, "n_learnt": summary.n_items[0], "n_tried": summary.n_items[1],
+            "classes": summary.classes, "majority": number(summary.majority),
+            "majority_of_word": summary.by_word.map(number), "control_ceiling": summary.control_ceiling,
+            "left_out": left_out.iter().map(|(input, why)| json!({ "input": input, "why": why })).collect::<Vec<_>>(),
+            "sites": summary.sites.iter().map(site).collect::<Vec<_>>(),
+        },
+    })
+}
+
+/// A row for each site.
+fn rows(sites: &[SiteProbe]) -> Table {
+    let number =
+        |of: &dyn Fn(&SiteProbe) -> f64| DataValues::Number(sites.iter().map(|site| of(site) as f32).collect());
+    let columns: Vec<(&'static str, DataValues)> = vec![
+        ("site", DataValues::Text(sites.iter().map(|site| site.name.clone()).collect())),
+        ("accuracy", number(&|of| of.accuracy.value)),
+        ("accuracy_low", number(&|of| of.accuracy.low)),
+        ("accuracy_high", number(&|of| of.accuracy.high)),
+        ("control", number(&|of| of.control.value)),
+        ("control_low", number(&|of| of.control.low)),
+        ("control_high", number(&|of| of.control.high)),
+        ("selectivity", number(&|of| of.selectivity.value)),
+        ("selectivity_low", number(&|of| of.selectivity.low)),
+        ("selectivity_high", number(&|of| of.selectivity.high)),
+        ("learnt", number(&|of| of.learnt)),
+    ];
+    let columns = columns.into_iter().map(|(name, values)| DataColumn { name: name.into(), values });
+    Table { provenance: String::new(), columns: columns.collect() }
+}
+
+fn table(scene: &ProbeScene) -> String {
+    let mut out = String::new();
+    let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
+    let interval =
+        |of: Estimate| format!("{} ({} to {})", share_text(of.value), share_text(of.low), share_text(of.high));
+    let summary = &scene.summary;
+    let [of, how] = scene.said();
+    line(of);
+    line(how);
+    line(format!("commonest class: {}", interval(summary.majority)));
+    if let Some(by_word) = summary.by_word {
+        line(format!("commonest class of each word: {}", interval(by_word)));
+        line(format!("random labels can reach {}", share_text(summary.control_ceiling)));
+    }
+    for of in &summary.sites {
+        let note = if of.is_converged { "" } else { "; the fit has not come to its end" };
+        line(format!(
+            "{}: labels {}, random labels {}, selectivity {}{note}",
+            of.name,
+            interval(of.accuracy),
+            share_text(of.control.value),
+            decimal_text(of.selectivity.value)
+        ));
+    }
+    line(PROBE.caveat.to_owned());
+    out
+}
