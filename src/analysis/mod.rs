@@ -36,6 +36,7 @@ pub mod projection;
 pub mod rank_heads;
 pub mod reach;
 pub mod reading;
+pub mod sae;
 pub mod search;
 pub mod simplex;
 mod space;

@@ -13,10 +13,12 @@ pub(crate) mod key_audit;
 mod lens;
 mod others;
 mod recognise;
+mod sae;
 pub(crate) mod weights;
 
 pub(crate) use config::{Config, lay_over};
 pub use files::ModelFiles;
 pub use lens::{is_lens, open_lens, write_lens};
+pub use sae::{is_sae, open_sae};
 pub use weights::MemoryNeed;
 pub(crate) use weights::{LinearPart, Stored, Weights, weight_files, weights_wrapper};
