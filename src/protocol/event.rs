@@ -130,6 +130,8 @@ pub enum LoadAnswer {
     },
     /// What was to be opened as a model is a Jacobian lens.
     IsLens(PathBuf),
+    /// What was to be opened as a model is a dictionary of features, a sparse autoencoder.
+    IsSae(PathBuf),
 }
 
 /// What a run gave.

@@ -1,6 +1,6 @@
 //! Effects of commands on the parts of the session. Those of the worker's events are in `on_event.rs`.
 
-use std::{ops::Range, path::Path};
+use std::ops::Range;
 
 use super::{
     BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, Effect, FirstStep, Focus,
@@ -11,7 +11,7 @@ use super::{
 use crate::{
     ids::{HeadId, JobId, PaneId, Side},
     lab::{MethodPreset, TimeLimit},
-    protocol::CorpusOptions,
+    protocol::{CorpusOptions, LoadAnswer},
     text::counted,
 };
 
@@ -283,13 +283,15 @@ impl Session {
         effects
     }
 
-    /// Reads the layers of what is shown through the Jacobian lens of a file, too.
-    pub(super) fn read_through(&mut self, path: &Path) -> Vec<Effect> {
-        self.panes.active_mut().options.lab.read_through(path);
+    /// Reads what is shown through a lens or a dictionary that was opened, too.
+    pub(super) fn read_through(&mut self, opened: &LoadAnswer) -> Vec<Effect> {
+        let Some((column, option, path)) = explanations::reader_of(opened) else { return Vec::new() };
+        self.panes.active_mut().options.lab.read_through((column, option), path);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let details = "Its file is an option of the Logit lens in Explain, where it can be taken away";
+        let title = MethodPreset::from_name(column).map_or("", |column| column.title);
+        let details = format!("It is an option of “{title}” in Explain, where it can be taken away");
         self.notices.inform(Cause::File(path.to_owned()), format!("Layers are read through {name}"), details);
-        self.show_method(explanations::LENS)
+        self.show_method(column)
     }
 
     /// Shows a method of the laboratory under its question, and leads to it.

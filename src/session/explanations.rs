@@ -18,7 +18,7 @@ use crate::{
         TimeLimit, WritesOptions,
     },
     model::{Generation, Input, Progress},
-    protocol::{Explanation, ExplanationAnswer, Failure, Lane, Request, Update},
+    protocol::{Explanation, ExplanationAnswer, Failure, Lane, LoadAnswer, Request, Update},
     text::sentence,
 };
 
@@ -41,10 +41,10 @@ impl LabOptions {
         }
     }
 
-    /// Reads layers through the Jacobian lens of a file as well, from the next answer on.
-    pub(super) fn read_through(&mut self, path: &Path) {
+    /// Gives a column the file or folder that it reads through, from the next answer on.
+    pub(super) fn read_through(&mut self, (column, option): (&str, &str), path: &Path) {
         let path = path.display().to_string();
-        self.turned.entry(LENS.to_owned()).or_default().insert("jacobian_lens".to_owned(), path.into());
+        self.turned.entry(column.to_owned()).or_default().insert(option.to_owned(), path.into());
     }
 
     /// Options of a column that were turned.
@@ -109,8 +109,16 @@ pub struct Explanations {
 
 /// Where an overlay asks: beside the columns, whose options may be turned while it stays what it is.
 pub(super) const OVERLAY: &str = "overlay";
-/// The column that reads layers.
-pub(super) const LENS: &str = "lens";
+
+/// The column and the option that read through what was opened, and where it is; `None` of anything else.
+pub(super) fn reader_of(opened: &LoadAnswer) -> Option<(&'static str, &'static str, &Path)> {
+    match opened {
+        LoadAnswer::IsLens(path) => Some(("lens", "jacobian_lens", path)),
+        LoadAnswer::IsSae(path) => Some(("sae", "sae", path)),
+        LoadAnswer::Loaded(_) | LoadAnswer::Opened(_) | LoadAnswer::IsCorpus { .. } => None,
+    }
+}
+
 /// Where the steps of a weight ask for the parts of its score.
 pub const PARTS: &str = "parts";
 /// Where the page of a head asks what it writes by its weights, and what it does to the prediction.

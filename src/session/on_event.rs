@@ -127,10 +127,10 @@ impl Session {
                 effects.extend(self.open_listed(id, path, has_pictures));
                 return effects;
             }
-            Update::Answer(LoadAnswer::IsLens(path)) => {
+            Update::Answer(answer @ (LoadAnswer::IsLens(_) | LoadAnswer::IsSae(_))) => {
                 document.load_ended();
                 let mut effects = self.run_if_owed(id);
-                effects.extend(self.read_through(&path));
+                effects.extend(self.read_through(&answer));
                 return effects;
             }
             Update::Cancelled => {

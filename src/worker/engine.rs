@@ -29,7 +29,7 @@ use crate::{
     lab::LabError,
     model::{
         self, Cancelled, Encoded, EngineOptions, Generation, Input, LoadError, Logits, Model, ModelError, ModelFiles,
-        Progress, RunPlan, Sites, Stage, input::open_picture, is_lens, locate,
+        Progress, RunPlan, Sites, Stage, input::open_picture, is_lens, is_sae, locate,
     },
     protocol::{
         CorpusOrder, DebateAnswer, DebateOrder, EditRequest, EventKind, Failure, LoadAnswer, LoadedModel, MeasureAnswer, ModelSource, Outcomes,
@@ -103,6 +103,9 @@ impl ModelEngine {
             }
             if is_lens(path) {
                 return Ok(EventKind::Load(LoadAnswer::IsLens(path.clone())));
+            }
+            if is_sae(path) {
+                return Ok(EventKind::Load(LoadAnswer::IsSae(path.clone())));
             }
             if let Some(opened) = opened {
                 return opened.map(|file| EventKind::Load(LoadAnswer::Opened(file)));

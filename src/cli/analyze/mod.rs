@@ -9,6 +9,7 @@ mod corpus_heads;
 mod cost;
 mod debate;
 mod debate_state;
+mod features;
 mod fields;
 mod head;
 mod heads;
@@ -38,7 +39,7 @@ use crate::{
             jacobian,
             report::{MethodSpec, model_json, tokens_json},
         },
-        head_page, lengths as by_length, probe as of_sites, timing,
+        head_page, lengths as by_length, probe as of_sites, sae, timing,
     },
     capture::Capture,
     export,
@@ -110,6 +111,8 @@ commands! {
     JacobianLens = jacobian_lens::FitArguments, jacobian::JACOBIAN_LENS;
     /// Linear probes of a site.
     Probe = probe::ProbeArguments, of_sites::PROBE;
+    /// Features of a sparse autoencoder over many texts.
+    Features = features::FeatureArguments, sae::FEATURES;
     /// Times by the length of the input.
     Cost = cost::CostArguments, timing::METHOD;
 }

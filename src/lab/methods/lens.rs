@@ -65,7 +65,7 @@ const SPEC: MethodSpec = MethodSpec {
             words: Some("jacobian_layers"),
             ..ValueSpec::new(
                 "jacobian_probability",
-                "The same through the Jacobian lens",
+                "Probability of the final prediction, through the Jacobian lens",
                 "The stream of each layer carried to the last one by the mean Jacobian of a corpus",
             )
         },

@@ -22,6 +22,7 @@ mod norms;
 mod rank_one;
 mod relevance;
 mod rollout;
+mod sae;
 mod trace;
 mod writes;
 
@@ -64,6 +65,7 @@ pub use normalizers::NormalizerOptions;
 pub use norms::Norms;
 pub use rank_one::{RewriteOptions, edit_of};
 pub use relevance::{RelevanceQuestion, Rule};
+pub use sae::{FeatureWords, SaeOptions, rows_of, words_of};
 pub use trace::{Restore, SubjectSpan, TraceOptions};
 pub use writes::WritesOptions;
 
@@ -151,6 +153,7 @@ methods! {
     Knockout: KnockoutOptions,
     AttributionPatching: PatchingOptions,
     Memories: MemoryOptions,
+    Sae: SaeOptions,
     RankOne: RewriteOptions,
     Alignment: AlignmentOptions,
     Embeddings: EmbeddingOptions,
