@@ -44,6 +44,8 @@ mod debate;
 mod debate_view;
 /// The model as boxes.
 mod diagram;
+/// Linear probes, and features of sparse autoencoders.
+mod dictionaries;
 /// Changes from other runs, drawn weights, deleted tokens, and what is marked of changes.
 mod directions;
 mod donors;
