@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A part of a layer's attention, carried to the last layer.
-struct Part {
+struct CarriedPart {
     name: String,
     vector: Vec<f64>,
 }
@@ -72,7 +72,7 @@ fn parts_of(
     (kind, layer): (StackKind, usize),
     recorded: &LayerCapture,
     position: usize,
-) -> Result<Option<Vec<Part>>, LabError> {
+) -> Result<Option<Vec<CarriedPart>>, LabError> {
     let missing = || LabError::unsuited(NO_STREAM);
     let (Some(z), Some(out)) = (recorded.z(), recorded.rows(Site::AttnOut).and_then(|rows| rows.row(position))) else {
         return Err(missing());
@@ -97,15 +97,15 @@ fn parts_of(
         None => vector.to_vec(),
     };
     let head = |head: usize| head_name(HeadId { stack: kind, layer, head });
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<CarriedPart> = Vec::new();
     match (added, lens.heads()) {
         (Some(matrix), _) => {
             let heads = own.iter().enumerate();
-            parts.extend(heads.map(|(nth, vector)| Part { name: head(nth), vector: carry(vector, matrix) }));
+            parts.extend(heads.map(|(nth, vector)| CarriedPart { name: head(nth), vector: carry(vector, matrix) }));
             if !bias.is_empty() {
-                parts.push(Part { name: format!("L{layer} attention bias"), vector: carry(&bias, matrix) });
+                parts.push(CarriedPart { name: format!("L{layer} attention bias"), vector: carry(&bias, matrix) });
             }
-            parts.push(Part { name: format!("L{layer} attention"), vector: carry(&wide(out), matrix) });
+            parts.push(CarriedPart { name: format!("L{layer} attention"), vector: carry(&wide(out), matrix) });
         }
         (None, HeadJacobians::Z(of)) => {
             let (Some(matrix), width) = (of.get(&layer), z.shape()[2]) else { return Ok(None) };
@@ -122,9 +122,9 @@ fn parts_of(
                 let z = z.head(nth).and_then(|z| z.row(position).map(wide)).ok_or_else(missing)?;
                 let vector = carried_part(matrix, nth * width, &z);
                 sum.iter_mut().zip(&vector).for_each(|(sum, value)| *sum += value);
-                parts.push(Part { name: head(nth), vector });
+                parts.push(CarriedPart { name: head(nth), vector });
             }
-            parts.push(Part { name: format!("L{layer} attention"), vector: sum });
+            parts.push(CarriedPart { name: format!("L{layer} attention"), vector: sum });
         }
         (None, _) => return Ok(None),
     }
@@ -136,10 +136,10 @@ fn table(
     lab: &LabRun<'_>,
     (aim, kind, position): (&Aim, StackKind, usize),
     layers: &[LayerCapture],
-    parts: &[Part],
+    parts: &[CarriedPart],
     n_top: usize,
 ) -> Result<Value, LabError> {
-    let length = |part: &Part| part.vector.iter().map(|value| value * value).sum::<f64>().sqrt();
+    let length = |part: &CarriedPart| part.vector.iter().map(|value| value * value).sum::<f64>().sqrt();
     let mut columns = vec![
         TableColumn::new("part", ColumnValues::Text(parts.iter().map(|part| part.name.clone()).collect())),
         TableColumn::new("length", ColumnValues::Number(parts.iter().map(length).collect())),

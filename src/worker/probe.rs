@@ -62,11 +62,11 @@ pub struct ProbeVectors {
     pub left_out: Vec<(usize, String)>,
 }
 
-/// Names and numbers of words, and of classes.
+/// Numbering and numbers of words, and of classes.
 #[derive(Default)]
-struct Names(HashMap<String, usize>);
+struct Numbering(HashMap<String, usize>);
 
-impl Names {
+impl Numbering {
     fn of(&mut self, name: &str) -> usize {
         let next = self.0.len();
         *self.0.entry(name.to_owned()).or_insert(next)
@@ -105,7 +105,7 @@ pub fn probe_vectors(order: ProbeOrder<'_>, control: &Control<'_>) -> Result<Pro
     }
     let of_layer = |layer| ProbeSite { name: format!("layer {layer}"), layer: Some(layer), ..ProbeSite::default() };
     found.sites.extend((0..n_layers).map(of_layer));
-    let (mut classes, mut words) = (Names::default(), Names::default());
+    let (mut classes, mut words) = (Numbering::default(), Numbering::default());
     let n = list.items.len().min(order.limit);
     for (nth, item) in list.items.iter().take(n).enumerate() {
         let go_on =

@@ -68,7 +68,7 @@ pub struct FeatureArguments {
 }
 
 /// Features over the texts, and the tokens of those.
-struct Found {
+struct TextsRead {
     counts: FeatureCounts,
     tokens: Vec<Vec<Token>>,
     left_out: Vec<(usize, String)>,
@@ -109,14 +109,18 @@ pub fn run(asked: &FeatureArguments) -> Result<(), CliError> {
 }
 
 /// Runs the texts one by one.
-fn counted_over(model: &Model, (sae, kind): (&Sae, StackKind), asked: &FeatureArguments) -> Result<Found, CliError> {
+fn counted_over(
+    model: &Model,
+    (sae, kind): (&Sae, StackKind),
+    asked: &FeatureArguments,
+) -> Result<TextsRead, CliError> {
     let failed = |error: String| CliError::Failed(error);
     let list = ListOptions { text_column: asked.text_column.clone(), ..ListOptions::default() };
     let list = corpus::read(&asked.corpus, &list).map_err(|error| failed(error.to_string()))?;
     let plan = RunPlan { sites: Sites::of(&[sae.site]), logits: Logits::Skip, ..RunPlan::default() };
     let n = list.items.len().min(asked.limit.unwrap_or(usize::MAX));
     let counts = FeatureCounts::new(sae.d_sae, asked.texts.into());
-    let mut found = Found { counts, tokens: vec![Vec::new(); n], left_out: Vec::new() };
+    let mut found = TextsRead { counts, tokens: vec![Vec::new(); n], left_out: Vec::new() };
     for (nth, item) in list.items.iter().take(n).enumerate() {
         let go_on = |_: Progress| -> Result<(), Cancelled> {
             show_progress(Progress { stage: Stage::Inputs, done: nth, total: n })
@@ -147,7 +151,7 @@ fn counted_over(model: &Model, (sae, kind): (&Sae, StackKind), asked: &FeatureAr
     Ok(found)
 }
 
-impl Found {
+impl TextsRead {
     /// The text around a token, which stands in brackets.
     fn around(&self, at: &FiringText) -> String {
         let tokens = self.tokens.get(at.text).map_or(&[][..], Vec::as_slice);
@@ -164,7 +168,7 @@ impl Found {
     }
 }
 
-fn result(sae: &Sae, found: &Found, shown: &[usize], words: Option<&FeatureWords>) -> Value {
+fn result(sae: &Sae, found: &TextsRead, shown: &[usize], words: Option<&FeatureWords>) -> Value {
     let features = shown.iter().enumerate().map(|(nth, feature)| {
         let count = &found.counts.features[*feature];
         let texts = count.texts.iter().map(|at| {
@@ -186,7 +190,7 @@ fn result(sae: &Sae, found: &Found, shown: &[usize], words: Option<&FeatureWords
     })
 }
 
-fn table(sae: &Sae, found: &Found, shown: &[usize], words: Option<&FeatureWords>) -> String {
+fn table(sae: &Sae, found: &TextsRead, shown: &[usize], words: Option<&FeatureWords>) -> String {
     let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
     let n_alive = found.counts.features.iter().filter(|count| count.n > 0).count();

@@ -61,7 +61,7 @@ pub struct FitArguments {
 }
 
 /// What was summed so far.
-struct Fit {
+struct LensFit {
     sums: JacobianSums,
     /// How many of the first texts are done.
     n_done: usize,
@@ -85,7 +85,7 @@ pub fn run(asked: &FitArguments) -> Result<(), CliError> {
         "model": model_key(&identity, &model), "inputs": inputs_key(&list, how), "skip_first": asked.skip_first,
     });
     let width = model.spec().d_model;
-    let empty = Fit { sums: JacobianSums::new(width, n_layers), n_done: 0, left_out: Vec::new() };
+    let empty = LensFit { sums: JacobianSums::new(width, n_layers), n_done: 0, left_out: Vec::new() };
     let mut fit = match &asked.resume {
         Some(path) => read_state(path, &key, empty)?,
         None => empty,
@@ -133,7 +133,7 @@ fn too_short(skip_first: usize) -> String {
     format!("a text needs {} tokens, of which the first {skip_first} and the last are left out", skip_first + 2)
 }
 
-impl Fit {
+impl LensFit {
     /// Adds a text, or the reason why it is left out.
     fn add(
         &mut self,
@@ -188,7 +188,7 @@ impl Fit {
 }
 
 /// The state of a file, where there is one; `empty` has its shapes.
-fn read_state(path: &Path, key: &Value, empty: Fit) -> Result<Fit, CliError> {
+fn read_state(path: &Path, key: &Value, empty: LensFit) -> Result<LensFit, CliError> {
     let failed = |why: &str| CliError::Failed(format!("the state cannot be read: {why}: {}", path.display()));
     let mut file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(empty),
@@ -207,7 +207,7 @@ fn read_state(path: &Path, key: &Value, empty: Fit) -> Result<Fit, CliError> {
         return Err(CliError::Usage(format!("{what}: give the same, or another file to --resume: {}", path.display())));
     }
     let count = |name: &str| text(name).and_then(|text| text.parse::<usize>().ok()).ok_or_else(other);
-    let mut fit = Fit { n_done: count("n_done")?, ..empty };
+    let mut fit = LensFit { n_done: count("n_done")?, ..empty };
     fit.sums.n = count("n")?;
     fit.left_out = text("left_out").and_then(|text| serde_json::from_str(text).ok()).ok_or_else(other)?;
     let all = fit.sums.streams.iter_mut().chain(&mut fit.sums.attention);
@@ -225,7 +225,7 @@ fn read_state(path: &Path, key: &Value, empty: Fit) -> Result<Fit, CliError> {
     Ok(fit)
 }
 
-fn table(model: &Model, fit: &Fit) -> String {
+fn table(model: &Model, fit: &LensFit) -> String {
     let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
     line(format!("{}: a Jacobian lens of {}", model.spec().name, counted(fit.sums.n, "text")));

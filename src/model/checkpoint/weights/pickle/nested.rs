@@ -15,23 +15,23 @@ const MAX_DEPTH: usize = 4;
 
 /// What was found, each under its keys, joined by dots.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct NestedValues {
     pub tensors: Vec<(String, Described)>,
     /// Numbers, texts and lists of them.
     pub notes: Map<String, Value>,
 }
 
 /// Everything in a dictionary; what is neither a tensor nor a plain value is left out.
-pub(super) fn find(object: Object) -> Result<Found, Unreadable> {
+pub(super) fn find(object: Object) -> Result<NestedValues, Unreadable> {
     let Object::Dict(items) = object else {
         return Err(Unreadable::Damaged("it holds no dictionary".to_owned()));
     };
-    let mut found = Found::default();
+    let mut found = NestedValues::default();
     add(items, "", MAX_DEPTH, &mut found)?;
     Ok(found)
 }
 
-fn add(items: Vec<(Object, Object)>, before: &str, depth: usize, found: &mut Found) -> Result<(), Unreadable> {
+fn add(items: Vec<(Object, Object)>, before: &str, depth: usize, found: &mut NestedValues) -> Result<(), Unreadable> {
     for (key, value) in items {
         let key = match key {
             Object::Unicode(key) if is_presentable(&key) => key,
