@@ -26,6 +26,7 @@ pub mod head_statistics;
 mod joint;
 pub mod laws;
 pub mod lengths;
+pub mod likeness;
 pub mod patch_stream;
 pub mod paths;
 mod point_cloud;

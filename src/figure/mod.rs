@@ -12,6 +12,7 @@ pub mod identifiability;
 pub mod legend;
 pub mod legible;
 pub mod lengths;
+pub mod likeness;
 pub mod list;
 pub mod measure;
 pub mod multiples;

@@ -241,3 +241,28 @@ fn probes_find_what_is_in_the_words_beside_random_labels() {
         assert!(!ok && said.contains(words), "{words}: {said}");
     }
 }
+
+#[test]
+fn states_are_told_by_layer_from_their_embeddings_and_from_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("texts.txt"), "The cat did not cross the street.\nA dog ran to the old red barn.\n").unwrap();
+    let model = parity::fixture("bert").to_str().unwrap().to_owned();
+    let of = ["analyze", "likeness", "--model", &model, "--corpus", &path("texts.txt")];
+    let (ok, table, said) = program(&of);
+    assert!(ok && table.contains("embeddings: own token 100 %") && table.contains("layer 1:"), "{table}{said}");
+    let [json, csv, svg] = ["l.json", "l.csv", "l.svg"].map(path);
+    let (ok, _, said) = program(&[&of[..], &["--out", &json, "--out", &csv, "--out", &svg]].concat());
+    assert!(ok, "{said}");
+    let found: Json = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    let layers = found["result"]["layers"].as_array().unwrap();
+    let value = |of: &Json| of["value"].as_f64().unwrap();
+    assert_eq!(layers.len(), 3);
+    assert!(
+        layers
+            .iter()
+            .all(|of| (0.0..=1.0).contains(&value(&of["own"])) && value(&of["cosine"]) <= value(&of["conicity"]))
+    );
+    assert_eq!(fs::read_to_string(csv).unwrap().lines().count(), 1 + 3);
+    assert!(fs::read_to_string(svg).unwrap().contains("States that are still their token"));
+}

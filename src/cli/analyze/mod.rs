@@ -18,6 +18,7 @@ mod jacobian_lens;
 mod lab;
 mod lengths;
 mod over_corpus;
+mod likeness;
 mod probe;
 mod twins;
 
@@ -39,7 +40,7 @@ use crate::{
             jacobian,
             report::{MethodSpec, model_json, tokens_json},
         },
-        head_page, lengths as by_length, probe as of_sites, sae, timing,
+        head_page, lengths as by_length, likeness as of_states, probe as of_sites, sae, timing,
     },
     capture::Capture,
     export,
@@ -113,6 +114,8 @@ commands! {
     Probe = probe::ProbeArguments, of_sites::PROBE;
     /// Features of a sparse autoencoder over many texts.
     Features = features::FeatureArguments, sae::FEATURES;
+    /// Likeness of states by layer.
+    Likeness = likeness::LikenessArguments, of_states::LIKENESS;
     /// Times by the length of the input.
     Cost = cost::CostArguments, timing::METHOD;
 }

@@ -1,0 +1,202 @@
+//! `attnscope analyze likeness`: which input token each state still is, and how alike states are, by layer.
+
+use std::{
+    fmt::Write as _,
+    io::{self, Write as _},
+    path::PathBuf,
+};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::write_scene;
+use crate::{
+    analysis::{
+        bootstrap::Estimate,
+        likeness::{LIKENESS, LikenessRow, StateLikeness, likeness_rows},
+    },
+    capture::Capture,
+    cli::{CliError, engine, inputs::PreparationOptions, open_model, show_progress},
+    corpus::list::ListOptions,
+    export,
+    figure::{
+        data::{self, DataColumn, DataFormat, DataValues, Table},
+        likeness::LikenessScene,
+    },
+    ids::StackKind,
+    model::{Cancelled, Logits, ModelError, Progress, RunPlan, Site, Sites, Stage},
+    text::{counted, decimal_text, share_text},
+    worker::corpus::{self, input_of},
+};
+
+/// The model and its texts.
+#[derive(Debug, Args)]
+pub struct LikenessArguments {
+    /// A model folder, a bundled model such as demo:bert, or a hub id that is in the local cache
+    #[arg(long)]
+    model: String,
+    /// Its texts: a text, table or JSON file, or a bundled one such as demo:sentences
+    #[arg(long, value_name = "PATH")]
+    corpus: PathBuf,
+    /// Column with the text [default: the likeliest]
+    #[arg(long, value_name = "NAME")]
+    text_column: Option<String>,
+    /// Read only the first texts
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    #[command(flatten)]
+    how: PreparationOptions,
+    /// How often the texts are drawn anew for the intervals
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=100_000))]
+    samples: u32,
+    /// The same seed gives the same intervals
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+    /// Write JSON (.json), a row for each layer (.csv), or a figure (.svg, .pdf, .png), instead of a table; - is JSON on
+    /// stdout
+    #[arg(long, value_name = "FILE")]
+    out: Vec<PathBuf>,
+    /// Compute threads
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+pub fn run(asked: &LikenessArguments) -> Result<(), CliError> {
+    let failed = |error: String| CliError::Failed(error);
+    let list = ListOptions { text_column: asked.text_column.clone(), ..ListOptions::default() };
+    let list = corpus::read(&asked.corpus, &list).map_err(|error| failed(error.to_string()))?;
+    let model = open_model(&asked.model, &engine(asked.threads.map(usize::from))?)?;
+    let kind = model.spec().stacks.first().map(|stack| stack.kind).unwrap_or_default();
+    let sites = Sites::of(&[Site::ResidPre, Site::ResidPost]);
+    let plan = RunPlan { sites, logits: Logits::Skip, ..RunPlan::default() };
+    let n = list.items.len().min(asked.limit.unwrap_or(usize::MAX));
+    let (mut texts, mut chances, mut left_out) = (Vec::new(), 0.0, Vec::new());
+    for (nth, item) in list.items.iter().take(n).enumerate() {
+        let go_on = |_: Progress| -> Result<(), Cancelled> {
+            show_progress(Progress { stage: Stage::Inputs, done: nth, total: n })
+        };
+        let run = model
+            .encode(&input_of(&item.content, asked.how.chosen()))
+            .and_then(|input| model.forward(&input, &plan, &go_on));
+        match run.map(|capture| of_capture(&capture, kind)) {
+            Ok(Some((n_tokens, found))) => {
+                chances += 1.0 / n_tokens as f64;
+                texts.push(found);
+            }
+            Ok(None) => left_out.push((nth, "it has a single token, or its layers have no stream".to_owned())),
+            Err(ModelError::Cancelled(stop)) => return Err(failed(stop.to_string())),
+            Err(error) => left_out.push((nth, error.to_string())),
+        }
+    }
+    show_progress(Progress { stage: Stage::Inputs, done: n, total: n }).ok();
+    if let Some((input, why)) = left_out.first() {
+        log::warn!("{} left out, such as number {}: {why}", counted(left_out.len(), "input"), input + 1);
+    }
+    if texts.is_empty() {
+        return Err(failed("none of the inputs can be measured; the warnings say why".to_owned()));
+    }
+    let scene = LikenessScene {
+        model: model.spec().name.clone(),
+        corpus: asked.corpus.display().to_string(),
+        n_texts: texts.len(),
+        chance: chances / texts.len() as f64,
+        rows: likeness_rows(&texts, asked.samples as usize, asked.seed),
+    };
+    if asked.out.is_empty() {
+        // A closed pipe is not an error.
+        io::stdout().lock().write_all(table(&scene).as_bytes()).ok();
+    }
+    let document = document(&scene, &left_out, asked);
+    asked.out.iter().try_for_each(|out| {
+        if out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
+            let rows = rows(&scene.rows);
+            return export::atomic_write(out, |out| data::write(&rows, DataFormat::Csv, out))
+                .map_err(|error| failed(error.to_string()));
+        }
+        write_scene(out, &scene, (&LIKENESS, "Which input is a state still, and how alike are states?"), &document)
+    })
+}
+
+/// Number of tokens, and the embeddings and each layer of a run.
+fn of_capture(capture: &Capture, kind: StackKind) -> Option<(usize, Vec<StateLikeness>)> {
+    let tokens = capture.query_tokens(kind);
+    let only: Vec<usize> = (0..tokens.len()).filter(|position| !tokens[*position].special).collect();
+    let layers = &capture.stack(kind)?.layers;
+    let embeddings = layers.first()?.resid_pre()?;
+    let streams = layers.iter().map(|layer| layer.rows(Site::ResidPost));
+    let of = |states| StateLikeness::of(states, embeddings, &only);
+    let found: Option<Vec<_>> = std::iter::once(Some(embeddings)).chain(streams).map(|states| of(states?)).collect();
+    Some((only.len(), found?))
+}
+
+/// What a row is of.
+fn name(nth: usize) -> String {
+    nth.checked_sub(1).map_or_else(|| "embeddings".to_owned(), |layer| format!("layer {layer}"))
+}
+
+fn document(scene: &LikenessScene, left_out: &[(usize, String)], asked: &LikenessArguments) -> Value {
+    let number = |of: Estimate| json!({ "value": of.value, "low": of.low, "high": of.high });
+    let rows = scene.rows.iter().enumerate().map(|(nth, row)| {
+        json!({
+            "place": name(nth), "own": number(row.own), "cosine": number(row.cosine), "conicity": number(row.conicity),
+        })
+    });
+    json!({
+        "method": LIKENESS.name,
+        "parameters": {
+            "corpus": asked.corpus, "text_column": asked.text_column, "limit": asked.limit, "samples": asked.samples,
+            "seed": asked.seed,
+        },
+        "model": scene.model,
+        "caveat": LIKENESS.caveat,
+        "result": {
+            "n": scene.n_texts, "chance": scene.chance,
+            "left_out": left_out.iter().map(|(input, why)| json!({ "input": input, "why": why })).collect::<Vec<_>>(),
+            "layers": rows.collect::<Vec<_>>(),
+        },
+    })
+}
+
+/// A row for the embeddings and for each layer.
+fn rows(rows: &[LikenessRow]) -> Table {
+    let number = |of: fn(&LikenessRow) -> f64| DataValues::Number(rows.iter().map(|row| of(row) as f32).collect());
+    let columns: Vec<(&'static str, DataValues)> = vec![
+        ("place", DataValues::Text((0..rows.len()).map(name).collect())),
+        ("own", number(|row| row.own.value)),
+        ("own_low", number(|row| row.own.low)),
+        ("own_high", number(|row| row.own.high)),
+        ("cosine", number(|row| row.cosine.value)),
+        ("cosine_low", number(|row| row.cosine.low)),
+        ("cosine_high", number(|row| row.cosine.high)),
+        ("conicity", number(|row| row.conicity.value)),
+        ("conicity_low", number(|row| row.conicity.low)),
+        ("conicity_high", number(|row| row.conicity.high)),
+    ];
+    let columns = columns.into_iter().map(|(name, values)| DataColumn { name: name.into(), values });
+    Table { provenance: String::new(), columns: columns.collect() }
+}
+
+fn table(scene: &LikenessScene) -> String {
+    let mut out = String::new();
+    let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
+    line(format!(
+        "{}, {} of {}: by chance {} of the states would be nearest to their own token; 95 % intervals over texts",
+        scene.model,
+        counted(scene.n_texts, "text"),
+        scene.corpus,
+        share_text(scene.chance)
+    ));
+    for (nth, row) in scene.rows.iter().enumerate() {
+        line(format!(
+            "{}: own token {} ({} to {}), cosine of two states {}, with their mean {}",
+            name(nth),
+            share_text(row.own.value),
+            share_text(row.own.low),
+            share_text(row.own.high),
+            decimal_text(row.cosine.value),
+            decimal_text(row.conicity.value)
+        ));
+    }
+    line(LIKENESS.caveat.to_owned());
+    out
+}
