@@ -176,8 +176,16 @@ impl CloudQuery {
 
 impl QuestionKind {
     /// Every kind.
-    pub const ALL: [Self; 8] =
-        [Self::Proxies, Self::Plot, Self::Search, Self::Average, Self::Statistics, Self::Contrast, Self::Page, Self::Stored];
+    pub const ALL: [Self; 8] = [
+        Self::Proxies,
+        Self::Plot,
+        Self::Search,
+        Self::Average,
+        Self::Statistics,
+        Self::Contrast,
+        Self::Page,
+        Self::Stored,
+    ];
 }
 
 impl SurveyKey {
@@ -215,9 +223,7 @@ impl Survey {
             | CloudQuery::Statistics
             | CloudQuery::Contrast(..)
             | CloudQuery::Page(_)
-            | CloudQuery::Stored(_) => {
-                ProjectionOptions::default()
-            }
+            | CloudQuery::Stored(_) => ProjectionOptions::default(),
             _ => ProjectionOptions { layout: LayoutOptions::default(), ..self.options },
         };
         SurveyKey { cloud: self.cloud.id(), stack: self.stack, options, question: self.question.clone() }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     ViewOptions,
     views::{
-        Facts, ViewSpec, atlas, average, cost, debate, diagram, distance, grid, headpage, heads, heatmap, image, lab, matrix,
-        paths, positions, scatter, simplex, states, text, why, writing,
+        Facts, ViewSpec, atlas, average, cost, debate, diagram, distance, grid, headpage, heads, heatmap, image, lab,
+        matrix, paths, positions, scatter, simplex, states, text, why, writing,
     },
 };
 use crate::{capture::Capture, ids::StackKind, options::one_of};
@@ -112,8 +112,6 @@ impl ViewKind {
     /// The view of all heads at once.
     pub const OF_HEADS: Self = Self::Grid;
 
-    /// The one about one head over many inputs.
-    pub const OF_ONE_HEAD: Self = Self::HeadPage;
     /// The view of answers of methods.
     pub const OF_ANSWERS: Self = Self::Lab;
     /// The view of one head over many inputs.

@@ -40,7 +40,9 @@ impl Document {
     /// Why its corpus cannot be tested, as a sentence.
     pub fn debate_obstacle(&self) -> Option<&'static str> {
         match self.model.latest() {
-            _ if self.opened.is_some() => Some("A capture is shown: the tests run a model, so open one with the corpus"),
+            _ if self.opened.is_some() => {
+                Some("A capture is shown: the tests run a model, so open one with the corpus")
+            }
             None => Some("There is no model to run"),
             Some(_) if self.model.is_pending() => Some("Another model is on its way"),
             Some(_) => None,
@@ -97,6 +99,8 @@ impl Document {
 
     /// Forgets what was found about its corpus; whether that was on its way.
     pub(super) fn forget_debate(&mut self) -> bool {
-        self.corpus.as_deref_mut().is_some_and(|corpus| std::mem::replace(&mut corpus.debate, Loadable::Empty).is_pending())
+        self.corpus
+            .as_deref_mut()
+            .is_some_and(|corpus| std::mem::replace(&mut corpus.debate, Loadable::Empty).is_pending())
     }
 }

@@ -198,13 +198,7 @@ impl Document {
 
     /// The lanes in which it waits for something that ends with it.
     pub(super) fn lanes(&self) -> [Lane; 5] {
-        [
-            Lane::Load(self.id),
-            Lane::Run(self.id),
-            Lane::Corpus(self.id),
-            Lane::Debate(self.id),
-            Lane::Judge(self.id),
-        ]
+        [Lane::Load(self.id), Lane::Run(self.id), Lane::Corpus(self.id), Lane::Debate(self.id), Lane::Judge(self.id)]
     }
 
     /// The models that the worker must keep for it.

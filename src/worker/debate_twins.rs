@@ -216,7 +216,17 @@ fn wanted(options: &TwinOptions) -> Vec<(MeasuredTwin, TwinPlan)> {
         let own = SplitMix::of_words([options.seed, seed]);
         let schedule = Schedule { n_epochs, batch, learning_rate, cooling: COOLING, seed: own };
         let plan = TwinPlan { is_uniform: kind == TwinKind::Uniform, lambda: lambda.unwrap_or(0.0), schedule };
-        (MeasuredTwin { kind, name: String::new(), lambda, seed: Some(seed), losses: Vec::new(), readings: Vec::new() }, plan)
+        (
+            MeasuredTwin {
+                kind,
+                name: String::new(),
+                lambda,
+                seed: Some(seed),
+                losses: Vec::new(),
+                readings: Vec::new(),
+            },
+            plan,
+        )
     };
     let seeds = (0..options.n_seeds as u64).map(|seed| twin(TwinKind::Seed, None, seed));
     let adversaries = options.lambdas.iter().map(|lambda| twin(TwinKind::Adversary, Some(*lambda), 0));

@@ -32,8 +32,8 @@ use crate::{
         Progress, RunPlan, Sites, Stage, input::open_picture, is_lens, is_sae, locate,
     },
     protocol::{
-        CorpusOrder, DebateAnswer, DebateOrder, EditRequest, EventKind, Failure, LoadAnswer, LoadedModel, MeasureAnswer, ModelSource, Outcomes,
-        Request, RunAnswer, TooLong,
+        CorpusOrder, DebateAnswer, DebateOrder, EditRequest, EventKind, Failure, LoadAnswer, LoadedModel,
+        MeasureAnswer, ModelSource, Outcomes, Request, RunAnswer, TooLong,
     },
     spec::Modality,
     text::sentence,

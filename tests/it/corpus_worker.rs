@@ -313,7 +313,8 @@ fn inputs_of_a_model_without_queries_and_keys_are_listed_and_tested() {
     };
     let mut tested = |order: &DebateOrder| {
         worker.submit(JobId(9), Request::Debate(Box::new(order.clone())));
-        answer(&mut worker, |kind| matches!(kind, EventKind::Debate(DebateAnswer::Found(_)) | EventKind::Failed(_))).kind
+        answer(&mut worker, |kind| matches!(kind, EventKind::Debate(DebateAnswer::Found(_)) | EventKind::Failed(_)))
+            .kind
     };
     let EventKind::Debate(DebateAnswer::Found(found)) = tested(&order) else { panic!("not tested") };
     assert!(found.is_whole() && found.instances.iter().map(|of| of.input).eq([0, 2]), "{found:?}");

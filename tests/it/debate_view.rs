@@ -12,7 +12,8 @@ use std::{
 
 use attnscope::{
     analysis::debate::{
-        Candidates, CorpusDebate, CorpusQuestion, Correlations, DebateOptions, DebateTest, Erased, Instance, RankAgreement,
+        Candidates, CorpusDebate, CorpusQuestion, Correlations, DebateOptions, DebateTest, Erased, Instance,
+        RankAgreement,
     },
     cli::open::OpenOptions,
     corpus::list::{InputList, ListOptions},
@@ -92,7 +93,8 @@ fn inputs_are_measured_once_and_what_was_stopped_goes_on_to_the_same() {
     // A corpus of single words says so after the first of them.
     let mut vain = InputList { items: list.items[..25].to_vec(), ..InputList::default() };
     vain.items.iter_mut().for_each(|item| item.content = attnscope::corpus::list::Content::Text("dull".to_owned()));
-    let mut found = CorpusDebate::begin((&name, "words"), question(&[DebateTest::Permutation]), (0..25).collect(), None);
+    let mut found =
+        CorpusDebate::begin((&name, "words"), question(&[DebateTest::Permutation]), (0..25).collect(), None);
     let said = go_on(&mut found, (&model, &vain), &uninterrupted, &mut |_| {}).unwrap_err().to_string();
     assert!(said.contains("none of the inputs can be measured") && found.n_done() == 20, "{said}");
 }
@@ -116,7 +118,12 @@ fn found(order: &DebateOrder, n: usize) -> Arc<CorpusDebate> {
             }),
             permutation: Some(0.1 * part),
             adversary: Some(Candidates { found: vec![[part, 0.0]], reachable: 0.6, by_chance: 0.2, n_steps: 500 }),
-            erasure: Some(Erased { attention: Some(part), gradient: Some(0.1), product: None, random: vec![Some(1.0)] }),
+            erasure: Some(Erased {
+                attention: Some(part),
+                gradient: Some(0.1),
+                product: None,
+                random: vec![Some(1.0)],
+            }),
         }
     };
     let names = ("demo:bilstm", order.corpus.as_str());

@@ -135,8 +135,14 @@ fn a_run_that_goes_on_comes_to_the_same_and_files_say_the_result() {
     let [state, whole, resumed, rows, svg] = ["state.json", "a.json", "b.json", "rows.csv", "twins.svg"].map(path);
     let common = [&FEW[..], &["--against", "demo:bilstm-deceiving"]].concat();
     let table = said(&run(&[&common[..], &["--resume", &state]].concat()));
-    for words in ["32 texts to train on, 8", "adversary, λ 0.1", "demo:bilstm-deceiving", "macro F1", "other seed (0)", "of 4 twins still fell"]
-    {
+    for words in [
+        "32 texts to train on, 8",
+        "adversary, λ 0.1",
+        "demo:bilstm-deceiving",
+        "macro F1",
+        "other seed (0)",
+        "of 4 twins still fell",
+    ] {
         assert!(table.contains(words), "{words}: {table}");
     }
     // As if it had been ended before the last twin and the last guides.

@@ -58,15 +58,7 @@ impl CorpusDebate {
         let left_out = left_out.filter(|(input, _)| asked.contains(input)).cloned();
         let (instances, left_out) = (instances.collect(), left_out.collect());
         let summary = DebateSummary::default();
-        Self {
-            model: model.to_owned(),
-            corpus: corpus.to_owned(),
-            question,
-            inputs,
-            instances,
-            left_out,
-            summary,
-        }
+        Self { model: model.to_owned(), corpus: corpus.to_owned(), question, inputs, instances, left_out, summary }
     }
 
     /// The inputs that are neither measured nor left out.
@@ -169,7 +161,11 @@ mod tests {
         assert!(found.knows(&one, &[0, 2]) && !found.knows(&one, &[0, 4]) && !found.answers(&one, &[0, 2, 3]));
         assert_eq!(begin(&one, &[0, 2, 4], Some(&found)).missing(), [4]);
         let fewer = begin(&question(&[DebateTest::Correlation]), &[0], Some(&found));
-        assert_eq!((fewer.n_done(), fewer.instances[0].permutation), (1, None), "of the tests that are asked for alone");
+        assert_eq!(
+            (fewer.n_done(), fewer.instances[0].permutation),
+            (1, None),
+            "of the tests that are asked for alone"
+        );
         // Other random numbers and tests that were not made are measured.
         let seed = CorpusQuestion { options: DebateOptions { seed: 1, ..both.options.clone() }, ..both.clone() };
         for other in [seed, question(&[DebateTest::Erasure])] {

@@ -75,7 +75,8 @@ pub fn run(options: &AccuracyOptions) -> Result<(), CliError> {
     let model = open_model(&options.model, &options.inputs.engine()?)?;
     let speech = Speech::of(model.spec()).ok_or_else(|| CliError::Usage(corpus::says_nothing(&options.model)))?;
     let labels = labels(&list, options, speech)?;
-    let order = JudgeOrder { model: &model, list: &list, label_column: labels.column, how: options.inputs.how.chosen() };
+    let order =
+        JudgeOrder { model: &model, list: &list, label_column: labels.column, how: options.inputs.how.chosen() };
     let mut judgements = Judgements::default();
     corpus::judge(order, &mut judgements, &show_progress, &mut |_| Ok(())).map_err(|error| match error {
         JudgeError::Stopped(stop) => CliError::Failed(stop.to_string()),
@@ -96,8 +97,7 @@ pub fn run(options: &AccuracyOptions) -> Result<(), CliError> {
                 .map_err(|error| CliError::Failed(error.to_string()))
         }
         Some(out) => {
-            let parameters =
-                json!({ "corpus": options.inputs.corpus, "label_column": answer.labels.name, "inputs": list.items.len() });
+            let parameters = json!({ "corpus": options.inputs.corpus, "label_column": answer.labels.name, "inputs": list.items.len() });
             let mut document = document(&METHOD, &parameters, &[], &result(&answer));
             document["model"] = spec_json(model.spec());
             write(&document, out)

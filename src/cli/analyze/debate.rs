@@ -105,8 +105,7 @@ pub fn run(asked: &DebateArguments) -> Result<(), CliError> {
     }
     let options = asked.options();
     let measured = measured((&model, &identity), &list, &options, asked)?;
-    let how =
-        SummaryOptions { epsilon: asked.epsilon, samples: asked.inputs.samples(), seed: asked.inputs.seed };
+    let how = SummaryOptions { epsilon: asked.epsilon, samples: asked.inputs.samples(), seed: asked.inputs.seed };
     let summary = labelled_summary(&measured.instances, labels.as_ref(), &how);
     let scene = DebateScene { model: model.spec().name.clone(), corpus: asked.inputs.read.name(), summary };
     let document = document(&scene, &measured, (&options, asked));

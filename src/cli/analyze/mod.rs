@@ -17,8 +17,8 @@ mod identifiability;
 mod jacobian_lens;
 mod lab;
 mod lengths;
-mod over_corpus;
 mod likeness;
+mod over_corpus;
 mod probe;
 mod twins;
 

@@ -1,11 +1,6 @@
 //! `attnscope analyze trained-adversary`: twins of a recurrent classifier that are trained here, beside other checkpoints.
 
-use std::{
-    cell::RefCell,
-    fmt::Write as _,
-    fs, io,
-    path::Path,
-};
+use std::{cell::RefCell, fmt::Write as _, fs, io, path::Path};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};

@@ -191,7 +191,8 @@ pub fn about_heads(
     if !spec.view.facts().tells_effects {
         return Ok(Vec::new());
     }
-    let subject = FigureInput { captures: Captures::one(capture), cloud, answers: &[], measured: &Measurements::default() };
+    let subject =
+        FigureInput { captures: Captures::one(capture), cloud, answers: &[], measured: &Measurements::default() };
     let (edits, quiet) = (options.edits.edits(), |_: &Report| {});
     let target = options.explained.target.target(model)?;
     let mut answers = Vec::new();

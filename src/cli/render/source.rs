@@ -9,6 +9,7 @@ use crate::{
     cli::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
     figure::{
+        ViewKind,
         spec::{Against, FigureSpec, Measurements},
         views::lab::Answered,
     },
@@ -220,7 +221,8 @@ fn test_corpus(
     }
     let first = debate.instances.first().and_then(|instance| list.items.get(instance.input));
     let first = first.ok_or_else(|| CliError::Failed("there is no input to test".to_owned()))?;
-    let plan = RunPlan { sites: Sites::of(&(spec.view.spec().needs)(&spec.reading, spec.space())), ..RunPlan::default() };
+    let plan =
+        RunPlan { sites: Sites::of(&(spec.view.spec().needs)(&spec.reading, spec.space())), ..RunPlan::default() };
     let encoded = model.encode(&corpus::input_of(&first.content, worker::debate::PREPARATION))?;
     let source = Source::one(model.forward(&encoded, &plan, &show_progress)?);
     Ok(Source { measured: Measurements { debate: Some(Arc::new(debate)), ..Measurements::default() }, ..source })

@@ -250,7 +250,8 @@ impl Facts {
         ..Self::NONE
     };
     /// Tests of all inputs of a corpus.
-    pub(super) const TESTS: Self = Self { reads_corpus: true, tests_inputs: true, details: &[DetailsPart::Input], ..Self::NONE };
+    pub(super) const TESTS: Self =
+        Self { reads_corpus: true, tests_inputs: true, details: &[DetailsPart::Input], ..Self::NONE };
     /// Steps of one head, as they were recorded.
     pub(super) const STEPS: Self = Self { details: &[DetailsPart::Head], ..Self::NONE };
     /// Whether an input that is chosen of a corpus is shown beside it, so that the next one can be chosen.

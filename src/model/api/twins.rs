@@ -194,12 +194,7 @@ impl Twins {
     ///
     /// # Errors
     /// When somebody says stop, or what is learnt is no longer finite.
-    pub fn trained(
-        &self,
-        texts: &[usize],
-        plan: TwinPlan,
-        control: &Control<'_>,
-    ) -> Result<TrainedTwin, ModelError> {
+    pub fn trained(&self, texts: &[usize], plan: TwinPlan, control: &Control<'_>) -> Result<TrainedTwin, ModelError> {
         let TwinPlan { is_uniform, lambda, schedule } = plan;
         self.engine.install(|| {
             let mut random = SplitMix::new(schedule.seed);

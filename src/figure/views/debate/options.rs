@@ -53,15 +53,15 @@ impl DebateChoices {
     /// Shows the options.
     pub fn visit(&mut self, visit: &mut Visit<'_>) {
         let of_test = |test: DebateTest| (Some(test), test.name(), test.title());
-        let all: Vec<_> =
-            std::iter::once((None, "all", "All of them")).chain(DebateTest::ALL.map(of_test)).collect();
+        let all: Vec<_> = std::iter::once((None, "all", "All of them")).chain(DebateTest::ALL.map(of_test)).collect();
         let meaning = "Which of the published tests are made";
         choose_with(visit, ("debate_test", "Tests", meaning), &mut self.test, &all, |field| {
             field.heading("Tests over a corpus").strict()
         });
         let meaning = "So many of the first inputs are tested; 0 is all of them";
         visit(whole("debate_inputs", "Inputs", meaning, &mut self.first, 0..=MOST_INPUTS).strict().settles());
-        let meaning = "Column of the corpus with classes: histograms are told apart by them instead of by what the model says";
+        let meaning =
+            "Column of the corpus with classes: histograms are told apart by them instead of by what the model says";
         let value = FieldValue::Words(&mut self.label_column, "label");
         visit(OptionField::new("label_column", "Classes from", meaning, value).placeholder("NAME").strict());
         let meaning = "How much the probabilities may change under other weights";

@@ -251,13 +251,7 @@ fn boxes(
     }
 }
 
-fn points(
-    of: &[InputPoint],
-    means: &[(f64, Estimate)],
-    beside: f64,
-    (axes, frame): (&Axes, Rect),
-    pen: &mut Pen<'_>,
-) {
+fn points(of: &[InputPoint], means: &[(f64, Estimate)], beside: f64, (axes, frame): (&Axes, Rect), pen: &mut Pen<'_>) {
     grid(axes, frame, &|value, _| decimal_text(value), pen);
     numbers_below(axes, frame, Scale::Whole, pen);
     let color = faded(pen.palette.head(0), 0.35);

@@ -59,7 +59,9 @@ fn unavailable(capture: &Capture, _: StackKind) -> Option<&'static str> {
     let is_classifier = matches!(capture.model().head, Some(HeadKind::TextClass | HeadKind::ImageClass));
     let has_scores = capture.prediction().is_some_and(|prediction| prediction.outputs == OutputKind::Scores);
     match (is_classifier, has_scores) {
-        (false, _) => Some("The tests compare probabilities of one answer about each text, and this model is no classifier"),
+        (false, _) => {
+            Some("The tests compare probabilities of one answer about each text, and this model is no classifier")
+        }
         (true, true) => Some("The tests compare probabilities of classes, and this model gives scores"),
         (true, false) => None,
     }

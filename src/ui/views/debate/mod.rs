@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    Button, CornerRadius, CursorIcon, Pos2, Rect, RichText, Role, ScrollArea, Sense, Stroke, StrokeKind, Ui, WidgetInfo,
-    vec2,
+    Button, CornerRadius, CursorIcon, Pos2, Rect, RichText, Role, ScrollArea, Sense, Stroke, StrokeKind, Ui,
+    WidgetInfo, vec2,
 };
 
 use super::{Canvas, controls, display_list::ScenePainter, scale::Footer, selectors, states, tooltip};
@@ -109,9 +109,7 @@ impl DebateView {
         let list = corpus.data.latest().map(|so_far| Same(Arc::clone(&so_far.list)));
         let key = (found, corpus.debate.is_pending(), list, corpus.n_removed().0, choices.clone());
         let document = cx.document;
-        self.progress.get_or_update(key, || {
-            (document.debate_progress(choices), document.tested_inputs(choices).len())
-        })
+        self.progress.get_or_update(key, || (document.debate_progress(choices), document.tested_inputs(choices).len()))
     }
 
     fn charts_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, found: &Arc<CorpusDebate>, scene: &DebateScene) {
