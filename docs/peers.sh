@@ -16,6 +16,10 @@ draw why why --model demo:gpt --text "$it" --layer 3 --head 2 --query 11 --key 1
 draw heatmap heatmap --model demo:gpt --text "$it" --layer 3 --head 2 --words --width 10cm
 draw text text --model demo:gpt --text "Lily had a red ball. She liked to play with it." --layer 4 --head 3 --query 11 --width 12cm
 draw writing writing --model demo:translate --text ">>deu<< I saw a friend in the park." --generate 7 --rivals 3 --width 16cm
+draw atlas atlas --model demo:gpt --corpus demo:sentences --width 17cm
+draw atlas-bert atlas --model demo:bert --corpus demo:sentences --width 17cm
+draw atlas-cross atlas --model demo:translate --corpus demo:pairs --stack cross --width 17cm
+draw head head --model demo:gpt --corpus demo:sentences --layer 1 --head 0 --width 17cm
 
 picture() { name=$1; shift; draw "$name" picture --model demo:vit --image "$photo" --layer 3 --head 2 --width 11cm "$@"; }
 photo=$(dirname "$0")/../assets/samples/chelsea.jpg

@@ -58,6 +58,7 @@ mod edits_torch;
 /// What explains an output, on matrices alone.
 /// The table of token embeddings: neighbours, sums, planes.
 mod embeddings;
+mod experts;
 mod explain;
 /// Pictures and other files out.
 mod export;
