@@ -40,7 +40,7 @@ pub use matmul::{attend, scores};
 pub use normalize::normalize;
 pub use packed::Half;
 pub use rotate::{Turns, rotate};
-pub use stored::{StoredMatrix, bytes_of, narrowed, rows_of};
+pub use stored::{NarrowTable, StoredMatrix, bytes_of, rows_of};
 pub use to_host::{to_host, with_values};
 
 use crate::spec::Mask;

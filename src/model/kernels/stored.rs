@@ -12,24 +12,44 @@ use super::{
     product::View,
 };
 
-/// A table `values` of this shape in the two bytes of `half`; `None` where one of its numbers is not one of those. CPU
-/// only.
-pub fn narrowed(values: &[f32], shape: &[usize], half: Half) -> Result<Option<Tensor>> {
-    match half {
-        Half::F16 => half_table::<f16>(values, shape),
-        Half::Bf16 => half_table::<bf16>(values, shape),
+/// A table of embeddings in two bytes a number, filled piece by piece from single precision. CPU only.
+pub enum NarrowTable {
+    F16(Vec<f16>),
+    Bf16(Vec<bf16>),
+}
+
+impl NarrowTable {
+    /// An empty one with room for `shape`.
+    pub fn new(half: Half, shape: &[usize]) -> Self {
+        // Room for a last whole panel, should it become one with an output map.
+        let room = if let &[rows, width] = shape { StoredMatrix::room_of(rows, width) } else { shape.iter().product() };
+        match half {
+            Half::F16 => Self::F16(Vec::with_capacity(room)),
+            Half::Bf16 => Self::Bf16(Vec::with_capacity(room)),
+        }
+    }
+
+    /// Appends numbers; whether each of them is one of the format.
+    pub fn push(&mut self, values: &[f32]) -> bool {
+        match self {
+            Self::F16(table) => push(table, values),
+            Self::Bf16(table) => push(table, values),
+        }
+    }
+
+    /// All that was appended, in this shape.
+    pub fn finish(self, shape: &[usize]) -> Result<Tensor> {
+        match self {
+            Self::F16(table) => Tensor::from_vec(table, shape, &Device::Cpu),
+            Self::Bf16(table) => Tensor::from_vec(table, shape, &Device::Cpu),
+        }
     }
 }
 
-fn half_table<T: Narrow>(values: &[f32], shape: &[usize]) -> Result<Option<Tensor>> {
-    // Room for a last whole panel, should it become one with an output map.
-    let room = if let &[rows, width] = shape { StoredMatrix::room_of(rows, width) } else { values.len() };
-    let mut narrow = Vec::with_capacity(room);
-    for value in values {
-        let Some(value) = T::exactly(*value) else { return Ok(None) };
-        narrow.push(value);
-    }
-    Tensor::from_vec(narrow, shape, &Device::Cpu).map(Some)
+fn push<T: Narrow>(table: &mut Vec<T>, values: &[f32]) -> bool {
+    let before = table.len();
+    table.extend(values.iter().map_while(|value| T::exactly(*value)));
+    table.len() == before + values.len()
 }
 
 /// Bytes of so many values that are computed.

@@ -45,6 +45,9 @@ use crate::{
     text::counted,
 };
 
+/// Values of a table that are in single precision at once.
+const TABLE_PIECE: usize = 1 << 22;
+
 /// The tensors of one checkpoint, read on request.
 pub(crate) struct Weights<'a> {
     files: &'a ModelFiles,
@@ -196,20 +199,38 @@ impl<'a> Weights<'a> {
     }
 
     fn narrow_table(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
-        let mut values = Vec::new();
-        let half = self.read_into(&mut values, &[(name.to_owned(), shape.to_vec())])?;
-        if self.rehearsing {
-            return self.zeros(shape);
+        let half = self.find(name).and_then(|found| {
+            let entry = &self.entries[&found].1;
+            entry.dtype.and_then(Dtype::half).filter(|_| entry.strides.is_none())
+        });
+        match half.filter(|_| self.device.is_cpu() && self.adapter.is_none() && !self.rehearsing) {
+            Some(half) => self.read_narrow(name, shape, half),
+            None => self.tensor(name, shape),
         }
-        let half = half.filter(|_| self.device.is_cpu());
-        let narrow = half.map(|half| kernels::narrowed(&values, shape, half)).transpose()?.flatten();
-        Ok(match narrow {
-            Some(table) => {
-                self.note_half(values.len());
-                table
+    }
+
+    /// Reads a table in pieces, so that it never lies in memory in single precision.
+    fn read_narrow(&mut self, name: &str, shape: &[usize], half: Half) -> Result<Tensor, LoadError> {
+        let found = self.checked(name, shape)?;
+        let (shard, entry) = self.entries[&found].clone();
+        let (dtype, n) = (entry.dtype.unwrap_or(Dtype::F32), entry.n_values());
+        let shard = self.shards.get(shard).map_or("", String::as_str);
+        let mut table = kernels::NarrowTable::new(half, shape);
+        let mut piece = vec![0.0; n.min(TABLE_PIECE)];
+        for first in (0..n).step_by(TABLE_PIECE) {
+            (self.control)(Progress { stage: Stage::Load, done: self.used.len(), total: self.entries.len() })?;
+            piece.truncate(n - first);
+            read::fill_from(self.files, shard, (&found, dtype, entry.start), first, &mut piece)?;
+            // Widening and narrowing a number of the file gives it back.
+            if !table.push(&piece) {
+                return self.tensor(name, shape);
             }
-            None => Tensor::from_vec(values, shape, &self.device)?,
-        })
+        }
+        self.audit.n_params += n as u64;
+        self.audit.n_bytes += kernels::bytes_of(n as u64);
+        self.note_half(n);
+        self.used.insert(found);
+        Ok(table.finish(shape)?)
     }
 
     /// Notes that so many numbers that were read are kept in two bytes each.

@@ -12,6 +12,21 @@ const PIECE: usize = 1 << 20;
 /// Values per read: what was just read is still in the cache when it is checked and converted.
 const BLOCK: usize = 1 << 15;
 
+/// Fills `out` with the values from `first` on of a tensor whose values lie in order.
+pub(super) fn fill_from(
+    files: &ModelFiles,
+    shard: &str,
+    (name, dtype, start): (&str, Dtype, u64),
+    first: usize,
+    out: &mut [f32],
+) -> Result<(), LoadError> {
+    match read_run(files, shard, dtype, start + (first * dtype.size_bytes()) as u64, out) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(LoadError::NotFinite { name: name.to_owned(), path: files.location_of(shard) }),
+        Err(source) => Err(LoadError::Io { file: shard.to_owned(), path: files.location_of(shard), source }),
+    }
+}
+
 /// Fills `out` with the tensor's values.
 pub(super) fn fill(
     files: &ModelFiles,
