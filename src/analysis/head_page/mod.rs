@@ -30,7 +30,7 @@ pub use of_cloud::page_of_cloud;
 pub use pairs::{Snippet, StrongPair};
 pub use sequence::{MOST_TOKENS, PageSequence, Passage, marks_spaces, piece_text};
 pub use tokens::{TokenMass, TokenSums, TokenTable};
-pub use tried::{Place, TriedInput};
+pub use tried::{Standing, TriedInput};
 
 use pairs::StrongPairs;
 

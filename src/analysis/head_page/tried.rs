@@ -5,7 +5,7 @@ use crate::capture::{Capture, Matrix};
 
 /// Where an activation stands among those of the page.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct Standing {
     pub activation: f32,
     /// 1 where no input of the page is more active.
     pub rank: usize,
@@ -21,18 +21,18 @@ pub struct TriedInput {
     /// Its place in the list is behind the last one.
     pub sequence: PageSequence,
     /// `None` where it has no pair that counts.
-    pub place: Option<Place>,
+    pub place: Option<Standing>,
 }
 
 impl HeadPage {
     /// Where an activation stands.
-    pub fn place_of(&self, activation: f32) -> Place {
+    pub fn place_of(&self, activation: f32) -> Standing {
         let ranked = self.activations.iter().filter(|known| !known.is_nan());
         let rank = 1 + ranked.clone().filter(|known| **known > activation).count();
         // The strongest come first, and what is below all is as the weakest.
         let reached = self.intervals.of.iter().find(|interval| activation >= interval.range[0]);
         let interval = reached.or(self.intervals.of.last()).map_or(0, |interval| interval.number);
-        Place { activation, rank, n_ranked: ranked.count(), interval }
+        Standing { activation, rank, n_ranked: ranked.count(), interval }
     }
 }
 

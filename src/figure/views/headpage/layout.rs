@@ -12,6 +12,8 @@ const LINE_PT: f32 = 16.0 * GRID;
 /// The texts get so much of the width.
 const TEXTS: f32 = 0.58;
 const GAP_PT: f32 = 6.0 * GRID;
+/// In less width the numbers stand below the texts.
+const TWO_COLUMNS_PT: f32 = 150.0 * GRID;
 /// Height of a line of text, and of a row of a table.
 pub const TEXT_PT: f32 = 6.0 * GRID;
 pub const ROW_PT: f32 = 4.5 * GRID;
@@ -80,8 +82,9 @@ impl HeadLayout {
         measure: &mut dyn FnMut(&str) -> f32,
     ) -> Self {
         let line = area.with_max_y(area.top() + LINE_PT);
-        let left = Rect::from_min_size(line.left_bottom(), vec2(TEXTS * area.width() - GAP_PT, 0.0));
-        let right = Rect::from_min_max(pos2(left.right() + GAP_PT, line.bottom()), area.right_bottom());
+        let is_one_column = area.width() < TWO_COLUMNS_PT;
+        let texts_width = if is_one_column { area.width() } else { TEXTS * area.width() - GAP_PT };
+        let left = Rect::from_min_size(line.left_bottom(), vec2(texts_width, 0.0));
         let texts_title = left.with_max_y(left.top() + TITLE_PT);
         let mut top = texts_title.bottom();
         let mut texts = Vec::new();
@@ -120,6 +123,11 @@ impl HeadLayout {
         let written_height = TITLE_PT + (N_TOKENS + 2) as f32 * ROW_PT;
         let written =
             Rect::from_min_size(pairs.left_bottom() + vec2(0.0, 2.0 * GRID), vec2(left.width(), written_height));
+        let right = if is_one_column {
+            Rect::from_min_max(written.left_bottom() + vec2(0.0, GAP_PT), written.right_bottom())
+        } else {
+            Rect::from_min_max(pos2(left.right() + GAP_PT, line.bottom()), area.right_bottom())
+        };
         let mut y = right.top();
         let mut part = |height: f32| {
             let rect = Rect::from_min_size(pos2(right.left(), y), vec2(right.width(), height));

@@ -10,7 +10,7 @@ use crate::{
     analysis::{
         cloud_query::CloudResult,
         detect::Undefined,
-        head_page::{DistanceMass, HeadPage, PageSequence, Place, Snippet, TokenTable, TriedInput},
+        head_page::{DistanceMass, HeadPage, PageSequence, Snippet, Standing, TokenTable, TriedInput},
         head_statistics::{Metric, RankedStatistic, StackTable, Thresholds},
     },
     figure::{
@@ -251,7 +251,7 @@ impl HeadScene {
 /// Where the open input stands among those of the page.
 fn tried_text(tried: &TriedInput) -> String {
     match tried.place {
-        Some(Place { activation, rank, n_ranked, interval }) => {
+        Some(Standing { activation, rank, n_ranked, interval }) => {
             let (place, activation) = (ordinal_text(rank), weight_text(activation));
             format!("The open input: {activation}, {place} beside {n_ranked} inputs, as interval {interval}")
         }

@@ -38,7 +38,7 @@ use crate::{
 /// Weights of the open input that are looked through in a frame.
 const MOST_WEIGHTS: usize = 1 << 20;
 /// In a narrower pane the page is scrolled sideways.
-const LEAST_PT: f32 = 640.0;
+const LEAST_PT: f32 = 420.0;
 
 /// Everything that the scene depends on.
 type SceneKey = (
