@@ -221,6 +221,8 @@ fn a_folder_that_is_there_is_not_written_over_and_a_broken_off_one_is_begun_agai
     let refused = attnscope(&[&pictures[..], &[other.to_str().unwrap()]].concat());
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && said.contains("no text"), "{said}");
+    let broken_off = attnscope::worker::head_folder::open(&other).unwrap_err();
+    assert!(broken_off.contains("not whole"), "{broken_off}");
     let of_cross = ["--stack", "cross"];
     let refused = written("demo:translate", &home.path().join("cross"), &of_cross);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("one sequence"));

@@ -80,6 +80,9 @@ fn what_needs_whole_rows_or_the_model_says_so() {
     for view in [ViewKind::Atlas, ViewKind::HeadPage] {
         assert_eq!(reason(view), None);
     }
+    let figure = window.app().session().figure().unwrap();
+    let refused = figure.preview([300.0, 200.0]).unwrap_err().to_string();
+    assert!(refused.contains("a folder of heads is neither"), "{refused}");
 }
 
 #[test]

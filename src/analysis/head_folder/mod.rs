@@ -35,6 +35,9 @@ pub struct HeadFolder {
 }
 
 impl HeadFolder {
+    /// The family of the model of [`Self::capture`], which stands for a folder alone.
+    pub const FAMILY: &str = "folder of heads";
+
     /// What to call it: the name of the folder.
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
@@ -55,7 +58,7 @@ impl HeadFolder {
         let layers = vec![LayerSpec { scale: 1.0, ..LayerSpec::new(n_heads, 0) }; n_layers];
         let model = ModelSpec {
             name: self.index.model.clone(),
-            family: "folder of heads".to_owned(),
+            family: Self::FAMILY.to_owned(),
             modality: Modality::Text(TextSpec::new(0, 0)),
             stacks: vec![StackSpec { kind, layers, causal: self.index.causal }],
             d_model: 0,

@@ -6,6 +6,7 @@ use super::{FigureError, FigureInput, FigureSpec, Measurements, Subtrahend};
 use crate::{
     analysis::{
         PointCloud, Space, attention,
+        head_folder::HeadFolder,
         reading::{
             self, Aggregate, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, RowLabels, SentenceFilter,
             Which, Whose,
@@ -52,6 +53,11 @@ impl<'a> ResolvedSpec<'a> {
     /// Checks layers, heads and tokens.
     pub fn new(spec: &'a FigureSpec, subject: FigureInput<'a>) -> Result<Self, FigureError> {
         let FigureInput { captures: Captures { this: capture, other }, cloud, answers, measured } = subject;
+        if capture.model().family == HeadFolder::FAMILY {
+            let message = "figures are drawn of runs and capture files, and a folder of heads is neither: a picture of the \
+                window shows it";
+            return Err(FigureError::Failed(message.to_owned()));
+        }
         let stack = stack(spec, capture)?;
         if spec.reading.sentences != SentenceFilter::All && !reading::is_pair(capture, stack) {
             let message = "--sentences chooses between two texts: give the second one with --text-b";

@@ -118,7 +118,8 @@ fn details_ui(ui: &mut Ui, cx: &PanelCtx<'_>, spec: &ModelSpec, model: Option<&L
     if spec.d_model > 0 {
         field_ui(ui, cx.theme, "Width", format!("d_model {}", spec.d_model));
     }
-    if let Some(text) = spec.modality.text() {
+    // A folder of heads knows nothing of that.
+    if let Some(text) = spec.modality.text().filter(|_| cx.document.folder().is_none()) {
         field_ui(ui, cx.theme, "Context", text.length_text());
         if text.n_vocab > 0 {
             field_ui(ui, cx.theme, "Vocabulary", counted(text.n_vocab, "id"));

@@ -21,14 +21,20 @@ use crate::{
     ui::{ViewCtx, memo::Same},
 };
 
+/// Less than this is missing of a row by rounding alone.
+const LEAST_MISSING: f64 = 5e-4;
+
 /// Everything that the scene depends on.
 type SceneKey = (Same<CloudResult>, usize, Option<(usize, usize)>);
+
+/// Everything that the layout depends on: the file, the interval that is asked for, and the size.
+type LayoutKey = (Same<CloudResult>, usize, [u32; 2]);
 
 /// What the page remembers between frames.
 #[derive(Default)]
 pub struct FolderPage {
     painter: ScenePainter<SceneKey>,
-    layout: Option<((Same<CloudResult>, usize, [u32; 2]), Arc<StoredLayout>)>,
+    layout: Option<(LayoutKey, Arc<StoredLayout>)>,
     extremes: Option<(Same<CloudResult>, Arc<Extremes>)>,
     hovered: Option<(usize, usize)>,
 }
@@ -139,11 +145,12 @@ fn token_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &StoredScene, (sequence, nth): (us
         ui.colored_label(cx.theme.query, format!("as a query: {}", list(&mut of.rows.row(nth))));
         let most = of.rows.most_omitted(nth, scene.folder.index.kept);
         let missing = of.rows.missing(nth);
-        controls::caption_ui(
-            ui,
-            cx.theme,
-            format!("{} of its row is missing, on keys with at most {} each", weight_text(missing), weight_text(most)),
-        );
+        let words = if missing < LEAST_MISSING {
+            "nothing of its row is missing".to_owned()
+        } else {
+            format!("{} of its row is missing, on keys with at most {} each", weight_text(missing), weight_text(most))
+        };
+        controls::caption_ui(ui, cx.theme, words);
         ui.colored_label(cx.theme.key, format!("as a key: {}", list(&mut of.rows.column(nth))));
     });
 }
