@@ -52,7 +52,7 @@ pub enum JsonError {
 /// When they are no JSON, or more of it than anybody needs.
 pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
     weigh(bytes, JsonLimits::default())?;
-    serde_json::from_slice(bytes).map_err(explained)
+    serde_json::from_slice(bytes).map_err(|error| explained(&error))
 }
 
 /// A file that Python wrote, whose numbers need not be JSON's, as far as it stays within limits.
@@ -61,10 +61,10 @@ pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
 /// As [`read`].
 pub fn of_python_within(bytes: &[u8], limits: JsonLimits) -> Result<Value, JsonError> {
     weigh(bytes, limits)?;
-    of_python(bytes).map_err(explained)
+    of_python(bytes).map_err(|error| explained(&error))
 }
 
-fn explained(error: serde_json::Error) -> JsonError {
+fn explained(error: &serde_json::Error) -> JsonError {
     match error.classify() {
         Category::Eof => JsonError::Truncated,
         _ => JsonError::NoJson(told(&error.to_string()).into_owned()),

@@ -46,7 +46,9 @@ impl FolderTally {
         let places: Vec<usize> = texts.iter().map(|text| self.place(text)).collect();
         let (n, kept) = (self.texts.len(), self.kept);
         self.heads.par_iter().zip(&mut self.sums).for_each(|(head, sums)| {
-            sums.iter_mut().for_each(|sums| sums.resize(n, 0.0));
+            for sums in sums.iter_mut() {
+                sums.resize(n, 0.0);
+            }
             let Some(pattern) = pattern(*head) else { return };
             for (query, key, weight) in SparseRows::of(&pattern, kept).pairs() {
                 for (sums, token) in sums.iter_mut().zip([query, key]) {

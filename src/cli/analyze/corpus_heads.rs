@@ -191,17 +191,14 @@ pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
         *failed = keep(pass, path, &key);
         if failed.is_ok() { Ok(()) } else { Err(Cancelled) }
     };
-    let written = match &how.folder.headvis {
-        Some(folder) => {
-            let corpus = input.corpus_name().display().to_string();
-            Some((folder, how.folder.write(folder, &mut pass, order, [name, &corpus])?))
-        }
-        None => {
-            let ran = pass.run(order, &show_progress, &mut told);
-            kept.into_inner().1?;
-            ran.map_err(|stop| CliError::Failed(stop.to_string()))?;
-            None
-        }
+    let written = if let Some(folder) = &how.folder.headvis {
+        let corpus = input.corpus_name().display().to_string();
+        Some((folder, how.folder.write(folder, &mut pass, order, [name, &corpus])?))
+    } else {
+        let ran = pass.run(order, &show_progress, &mut told);
+        kept.into_inner().1?;
+        ran.map_err(|stop| CliError::Failed(stop.to_string()))?;
+        None
     };
     if let Some(path) = &how.resume {
         keep(&pass, path, &key)?;

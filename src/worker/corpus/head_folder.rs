@@ -23,6 +23,7 @@ use crate::{
     export::{ExportError, atomic_write},
     ids::{HeadId, StackKind},
     model::{Cancelled, Control, ModelError, Progress, Stage},
+    spec::StackSpec,
     text::{counted, told, unreadable},
 };
 
@@ -142,8 +143,8 @@ impl<'a> FolderPass<'a> {
         let Some(table) = tables.iter().find(|table| table.stack == self.order.stack) else {
             return Err(FolderError::NoText(self.order.stack));
         };
-        let activations: Vec<Vec<f32>> = table.heads.iter().map(|head| self.activations(pass, *head)).collect();
-        let chosen: Vec<Vec<Chosen>> = activations
+        let all: Vec<Vec<f32>> = table.heads.iter().map(|head| activations(pass, *head)).collect();
+        let chosen: Vec<Vec<Chosen>> = all
             .iter()
             .map(|of| Intervals::of(of, self.order.scale.n_intervals).chosen(self.order.scale.n_samples))
             .collect();
@@ -160,7 +161,7 @@ impl<'a> FolderPass<'a> {
                 let capture = order.model.forward(&encoded, &plan(), control)?;
                 for (nth, place) in wanted {
                     let at = group.start + nth;
-                    let activation = activations[at].get(input).copied();
+                    let activation = all[at].get(input).copied();
                     kept[nth][place] = self.sequence(&capture, table.heads[at], chosen[at][place], activation);
                 }
             }
@@ -168,24 +169,11 @@ impl<'a> FolderPass<'a> {
                 let at = group.start + nth;
                 let sequences: Vec<StoredSequence> = kept.into_iter().flatten().collect();
                 n_sequences += sequences.len();
-                self.write_head((pass, table), table.heads[at], &activations[at], sequences)?;
+                self.write_head((pass, table), table.heads[at], &all[at], sequences)?;
             }
         }
         self.write_index(table, order)?;
         Ok(WrittenFolder { n_heads: table.heads.len(), n_sequences })
-    }
-
-    /// By the place of an input in the list, NaN where it has none.
-    fn activations(&self, pass: &StatisticsPass, head: HeadId) -> Vec<f32> {
-        let statistics = pass.statistics();
-        let sums = statistics.of_stack(head.stack).and_then(|stack| stack.head(head));
-        let by_order = sums.map_or(&[][..], |sums| sums.activations());
-        let n = statistics.inputs().iter().max().map_or(0, |last| *last as usize + 1);
-        let mut all = vec![f32::NAN; n];
-        for (source, activation) in statistics.inputs().iter().zip(by_order) {
-            all[*source as usize] = *activation;
-        }
-        all
     }
 
     /// What sequences take in memory, about.
@@ -254,7 +242,7 @@ impl<'a> FolderPass<'a> {
             dataset,
             table,
             n_layers: spec.map_or(0, |spec| spec.layers.len()),
-            n_heads: spec.map_or(0, |spec| spec.max_heads()),
+            n_heads: spec.map_or(0, StackSpec::max_heads),
             causal: spec.is_some_and(|spec| spec.causal),
             scale: self.order.scale,
             n_listed: order.list.items.len(),
@@ -270,6 +258,19 @@ impl<'a> FolderPass<'a> {
         write(&folder.join(name::SCATTER), &serde_json::to_vec(&how.scatter())?)?;
         fs::remove_file(folder.join(name::UNFINISHED)).map_err(|error| not_made(folder, &error))
     }
+}
+
+/// By the place of an input in the list, NaN where it has none.
+fn activations(pass: &StatisticsPass, head: HeadId) -> Vec<f32> {
+    let statistics = pass.statistics();
+    let sums = statistics.of_stack(head.stack).and_then(|stack| stack.head(head));
+    let by_order = sums.map_or(&[][..], |sums| sums.activations());
+    let n = statistics.inputs().iter().max().map_or(0, |last| *last as usize + 1);
+    let mut all = vec![f32::NAN; n];
+    for (source, activation) in statistics.inputs().iter().zip(by_order) {
+        all[*source as usize] = *activation;
+    }
+    all
 }
 
 /// As all numbers of these files.

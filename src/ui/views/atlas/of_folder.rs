@@ -110,7 +110,7 @@ fn scene_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &FolderScene, scenes: &mut Sce
     let row = rows.iter().position(|at| *at == under).filter(|row| *row < layout.n_rows());
     let marked = [Some(layout.heads().cell(head.layer, head.head)), row.map(|row| layout.row(row + 1))];
     of_heads::mark(&painter, cx, marked.into_iter().flatten());
-    plotted.ring(ui, cx.theme, scene.point(under).into_iter());
+    plotted.ring(ui, cx.theme, scene.point(under));
     tooltip::at_pointer(ui, |ui| {
         ui.strong(head.to_string());
         for number in 2..scene.n_numbers() {
