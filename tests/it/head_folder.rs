@@ -121,7 +121,9 @@ fn a_folder_has_the_sums_of_brute_force_on_stored_patterns() {
         let spec = &captures[0].model().stacks[0];
         assert_eq!(index.heads.len(), spec.layers.iter().map(|layer| layer.n_heads).sum::<usize>());
         let mut tally = FolderTally::new(StackKind::SelfAttention, index.heads.clone(), KeptWeights::default());
-        captures.iter().for_each(|capture| tally.add(capture));
+        for capture in &captures {
+            tally.add(capture);
+        }
         for head in [HeadId::single(0, 1), HeadId::single(1, 0)] {
             let file = HeadFile::from_json(&read(&format!("heads/{}", index.file_name(head))), causal).unwrap();
             assert!(file.refused.is_empty() && file.sequences.len() == 6 && file.intervals() == [3, 2, 1]);
