@@ -169,6 +169,10 @@ impl AtlasScene {
             if let Some(value) = self.cell_value(nth) {
                 let color = self.cell_color(((value - low) / (high - low)) as f32, &pen.palette);
                 pen.rect(cell, color);
+                if self.contrast().is_some() {
+                    // No difference has the colour of the ground.
+                    pen.frame(cell, 0.5, pen.palette.rule);
+                }
                 if self.contrast_cell(self.options.color, *head).is_some_and(|cell| cell.differs()) {
                     let dot = vec2(DIFFERS_PT, DIFFERS_PT).min(cell.size());
                     pen.rect(Rect::from_center_size(cell.center(), dot), pen.palette.text);
