@@ -10,7 +10,7 @@ use attnscope::{
     },
     corpus::{
         Corpus, Label,
-        list::{InputList, Item},
+        list::{InputList, Item, ListOptions},
     },
     ids::{DocumentId, JobId, ModelId},
     model::{self, Input, TextInput},
@@ -101,7 +101,7 @@ fn the_worker_says_what_the_command_says_and_goes_on_where_it_was_stopped() {
     worker.submit(JUDGE, request(list(), None, Judgements::default()));
     assert!(judged(&mut worker).all().all(|(_, said)| said.verdict().unwrap().is_right().is_none()));
     // Stopped on the way, and gone on from there.
-    let mut reviews = corpus::read(Path::new("demo:reviews"), &Default::default()).unwrap();
+    let mut reviews = corpus::read(Path::new("demo:reviews"), &ListOptions::default()).unwrap();
     reviews.items.truncate(60);
     worker.submit(JUDGE, request(reviews.clone(), Some("label"), Judgements::default()));
     let first = answer(&mut worker, |kind| matches!(kind, EventKind::Judge(JudgeAnswer::SoFar(_))));
