@@ -104,6 +104,11 @@ impl ViewOptions {
         &mut self.heatmap.color_map
     }
 
+    /// Which inputs of a corpus are tested, and how.
+    pub const fn tests(&self) -> &DebateChoices {
+        &self.debate
+    }
+
     /// Where queries and keys of lines stand, to be changed.
     pub const fn placing_mut(&mut self) -> &mut Placing {
         &mut self.heads.placing

@@ -67,7 +67,7 @@ impl Session {
             PaneCommand::Debate => {
                 let Some(pane) = panes.get(pane) else { return Vec::new() };
                 let document = documents.find_mut(pane.document);
-                document.map_or_else(Vec::new, |document| document.debate_inputs(&pane.options.debate, jobs.next()))
+                document.map_or_else(Vec::new, |document| document.debate_inputs(pane.options.tests(), jobs.next()))
             }
             PaneCommand::Close => {
                 let before = Arrangement::of(panes, documents);

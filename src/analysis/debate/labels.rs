@@ -48,9 +48,8 @@ impl Labelled {
     /// In words.
     pub fn text(&self) -> String {
         let Self { column, n_right, n } = self;
-        format!("classes are those of the column {column}, which the model says in {}", {
-            share_text(*n_right as f64 / (*n).max(1) as f64)
-        })
+        let share = share_text(*n_right as f64 / (*n).max(1) as f64);
+        format!("classes are those of the column {column}, which the model says in {share}")
     }
 }
 

@@ -55,6 +55,9 @@ pub struct TwinArguments {
     /// How often each twin sees the texts
     #[arg(long, default_value_t = TwinOptions::default().n_epochs as u16, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     epochs: u16,
+    /// Texts that a twin sees at a time
+    #[arg(long, default_value_t = TwinOptions::default().batch as u16, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    batch: u16,
     /// Share of the texts that no twin is trained on: distances are of these
     #[arg(long, default_value_t = 0.2, value_name = "SHARE")]
     held_out: f64,
@@ -92,11 +95,11 @@ impl TwinArguments {
             lambdas,
             n_seeds: self.seeds.into(),
             n_epochs: self.epochs.into(),
+            batch: self.batch.into(),
             learning_rate: self.learning_rate,
             held_out: self.held_out,
             seed: self.inputs.seed,
             label_column: self.label_column.clone(),
-            ..TwinOptions::default()
         })
     }
 }

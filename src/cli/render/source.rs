@@ -210,7 +210,7 @@ fn test_corpus(
     (options, spec): (&RenderOptions, &FigureSpec),
 ) -> Result<Source, CliError> {
     check_corpus(options)?;
-    let choices = &spec.options.debate;
+    let choices = spec.options.tests();
     let names = (model.spec().name.as_str(), &*options.input.corpus_name().to_string_lossy());
     let inputs = choices.inputs(0..list.items.len());
     let mut debate = CorpusDebate::begin(names, choices.question(), inputs, None);

@@ -135,10 +135,9 @@ impl DebateView {
 /// Frames the part of a chart that is under the pointer, or rings a point.
 fn mark(ui: &Ui, cx: &ViewCtx<'_>, reading: &ChartReading) {
     let stroke = Stroke::new(1.0, cx.theme.text_weak);
-    let Rect { min: Pos2 { x, y }, .. } = reading.place;
     if reading.input.is_some() {
         ui.painter().circle_stroke(reading.place.center(), reading.place.width() / 2.0, stroke);
-    } else if x.is_finite() && y.is_finite() {
+    } else {
         ui.painter().rect_stroke(reading.place, CornerRadius::ZERO, stroke, StrokeKind::Inside);
     }
 }
