@@ -5,7 +5,7 @@ use emath::{Rect, vec2};
 use super::{
     chart::Scale,
     curves::{Curve, CurveChart},
-    multiples::Cells,
+    multiples::ChartCells,
     page::{Captions, Scene},
     pen::Pen,
     views::joined,
@@ -18,7 +18,7 @@ use crate::{
     text::{counted, decimal_text, grouped},
 };
 
-const CELLS: Cells = Cells { usual: vec2(270.0, 270.0), least: vec2(220.0, 230.0), most_columns: 3 };
+const CELLS: ChartCells = ChartCells { usual: vec2(270.0, 270.0), least: vec2(220.0, 230.0), most_columns: 3 };
 
 /// One model over a data set.
 #[derive(Clone, Debug)]

@@ -20,13 +20,13 @@ pub const MEAN_PT: f32 = 5.0;
 
 /// The sizes of charts, and how many stand beside each other at most.
 #[derive(Clone, Copy, Debug)]
-pub struct Cells {
+pub struct ChartCells {
     pub usual: Vec2,
     pub least: Vec2,
     pub most_columns: usize,
 }
 
-impl Cells {
+impl ChartCells {
     /// The width of `n` charts.
     pub fn width(self, n: usize) -> f32 {
         self.usual.x * n.clamp(1, self.most_columns) as f32
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn charts_keep_apart_and_stand_in_fewer_columns_where_there_is_less_room() {
-        let cells = Cells { usual: vec2(240.0, 384.0), least: vec2(220.0, 352.0), most_columns: 4 };
+        let cells = ChartCells { usual: vec2(240.0, 384.0), least: vec2(220.0, 352.0), most_columns: 4 };
         for (width, n, columns) in [(cells.width(8), 8, 4), (cells.least_width(8), 8, 4), (500.0, 8, 2), (90.0, 3, 1)] {
             let height = cells.least_height(n, width);
             assert_eq!(height, 352.0 * (n as f32 / columns as f32).ceil(), "{width}");

@@ -8,7 +8,7 @@ const UNSAID: &str = "no label";
 
 /// A column with the classes of a list's inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Labels {
+pub struct InputLabels {
     pub column: String,
     /// By the place of the input in the list.
     of: Vec<Option<String>>,
@@ -24,7 +24,7 @@ pub struct Labelled {
     pub n: usize,
 }
 
-impl Labels {
+impl InputLabels {
     /// A column of a list.
     ///
     /// # Errors
@@ -54,7 +54,11 @@ impl Labelled {
 }
 
 /// Sums up with the classes of labels, where there are any, in place of the predicted ones.
-pub fn labelled_summary(instances: &[Instance], labels: Option<&Labels>, options: &SummaryOptions) -> DebateSummary {
+pub fn labelled_summary(
+    instances: &[Instance],
+    labels: Option<&InputLabels>,
+    options: &SummaryOptions,
+) -> DebateSummary {
     let Some(labels) = labels else { return summary(instances, options) };
     let (mut n_right, mut n) = (0, 0);
     let relabelled = instances.iter().map(|instance| {
@@ -77,7 +81,7 @@ mod tests {
     fn classes_are_those_of_a_column_and_agreement_with_them_is_counted() {
         let table = b"text,label\none film,Negative\nanother film,positive\na third,positive\na fourth,\n";
         let list = InputList::parse(table, ListKind::Table, &ListOptions::default()).unwrap();
-        let labels = Labels::of(&list, "label").unwrap();
+        let labels = InputLabels::of(&list, "label").unwrap();
         let instance = |input: usize| Instance {
             input,
             class: "negative".to_owned(),
@@ -96,7 +100,7 @@ mod tests {
         assert_eq!((labelled.n_right, labelled.n), (1, 3));
         assert!(labelled.text().contains("33"), "{}", labelled.text());
         assert!(labelled_summary(&[instance(0)], None, &SummaryOptions::default()).labelled.is_none());
-        let said = Labels::of(&list, "class").unwrap_err();
+        let said = InputLabels::of(&list, "class").unwrap_err();
         assert!(said.contains("no column class") && said.contains("label"), "{said}");
     }
 }

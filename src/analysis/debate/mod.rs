@@ -9,7 +9,7 @@ pub mod twins;
 
 use serde::{Deserialize, Serialize};
 
-pub use labels::{Labelled, Labels, labelled_summary};
+pub use labels::{InputLabels, Labelled, labelled_summary};
 pub use over_corpus::{CorpusDebate, CorpusQuestion};
 pub use summary::{
     AGREEMENT_BINS, AdversarySummary, AgreementSummary, BoxOf, ByLargest, DebateSummary, ErasureSummary, FAR_BINS,

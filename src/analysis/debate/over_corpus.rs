@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DebateOptions, DebateSummary, DebateTest, Instance, Labels, SummaryOptions, labelled_summary};
+use super::{DebateOptions, DebateSummary, DebateTest, InputLabels, Instance, SummaryOptions, labelled_summary};
 use crate::corpus::list::InputList;
 
 /// What is asked about a corpus.
@@ -99,7 +99,7 @@ impl CorpusDebate {
     /// Says so where there is no such column with labels.
     pub fn sum_up(&mut self, list: &InputList, samples: usize) -> Result<(), String> {
         let CorpusQuestion { options, epsilon, label_column } = &self.question;
-        let labels = label_column.as_deref().map(|column| Labels::of(list, column)).transpose()?;
+        let labels = label_column.as_deref().map(|column| InputLabels::of(list, column)).transpose()?;
         // In the order of the list, whenever they were measured: intervals depend on it.
         self.instances.sort_by_key(|of| of.input);
         let how = SummaryOptions { epsilon: *epsilon, samples, seed: options.seed };

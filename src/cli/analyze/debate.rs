@@ -11,8 +11,8 @@ use crate::{
     analysis::{
         bootstrap::Estimate,
         debate::{
-            AgreementSummary, BoxOf, ByLargest, DebateOptions, DebateSummary, DebateTest, Histogram, Instance, Labels,
-            METHOD, SummaryOptions, labelled_summary,
+            AgreementSummary, BoxOf, ByLargest, DebateOptions, DebateSummary, DebateTest, Histogram, InputLabels,
+            Instance, METHOD, SummaryOptions, labelled_summary,
         },
     },
     cli::{CliError, open_identified, show_progress},
@@ -96,7 +96,7 @@ pub fn run(asked: &DebateArguments) -> Result<(), CliError> {
         return Err(CliError::Usage("--epsilon is a share, such as 0.01".to_owned()));
     }
     let list = asked.inputs.read.list()?;
-    let labels = asked.label_column.as_deref().map(|column| Labels::of(&list, column)).transpose();
+    let labels = asked.label_column.as_deref().map(|column| InputLabels::of(&list, column)).transpose();
     let labels = labels.map_err(CliError::Usage)?;
     let (model, identity) = open_identified(&asked.model, &asked.inputs.read.engine()?)?;
     if !model.reads_whole() || model.outputs().is_none_or(|outputs| !outputs.has_probabilities()) {

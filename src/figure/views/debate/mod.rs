@@ -9,7 +9,7 @@ use crate::{
         AdversarySummary, AgreementSummary, ByLargest, DebateSummary, DebateTest, ErasureSummary, InputPoint,
     },
     figure::{
-        multiples::{Cells, interval},
+        multiples::{ChartCells, interval},
         page::{Captions, Scene},
         pen::Pen,
     },
@@ -26,7 +26,7 @@ pub use spec::{SPEC, rows};
 
 use panels::{Drawn, Panel};
 
-const CELLS: Cells = Cells { usual: vec2(240.0, 384.0), least: vec2(220.0, 352.0), most_columns: 4 };
+const CELLS: ChartCells = ChartCells { usual: vec2(240.0, 384.0), least: vec2(220.0, 352.0), most_columns: 4 };
 const QUARTERS: [&str; 4] = ["0–¼", "¼–½", "½–¾", "¾–1"];
 
 /// All tests of one model over a data set.

@@ -15,8 +15,8 @@ use crate::{
         Scene as _,
         views::debate::{ChartReading, DebateChoices, DebateScene},
     },
-    model::{Progress, Stage},
-    session::{Command, CorpusCommand, DebateProgress, Loadable, OpenCorpus, PaneCommand},
+    model::Progress,
+    session::{Command, CorpusCommand, DebateProgress, OpenCorpus, PaneCommand},
     text::{counted, share_text},
     ui::{
         ViewCtx,
@@ -189,10 +189,12 @@ fn run_ui(ui: &mut Ui, cx: &ViewCtx<'_>, corpus: &OpenCorpus, progress: DebatePr
         DebateProgress::OfOthers { .. } => ("Run", "Make the tests with these options"),
         DebateProgress::NotBegun | DebateProgress::Answered => ("Run", "Make the tests on every input"),
     };
-    let obstacle = match (&corpus.debate, progress) {
-        (Loadable::Pending { progress, .. }, _) => Some(told(*progress)),
-        (_, DebateProgress::Answered) => Some("All inputs are tested with these options".to_owned()),
-        _ => cx.document.debate_obstacle().map(str::to_owned),
+    let obstacle = if corpus.debate.is_pending() {
+        Some(told(corpus.debate.progress()))
+    } else if progress == DebateProgress::Answered {
+        Some("All inputs are tested with these options".to_owned())
+    } else {
+        cx.document.debate_obstacle().map(str::to_owned)
     };
     let button = ui.add_enabled(obstacle.is_none(), Button::new(name));
     let button = button.on_hover_text(meaning).on_disabled_hover_text(obstacle.unwrap_or_default());
@@ -203,8 +205,9 @@ fn run_ui(ui: &mut Ui, cx: &ViewCtx<'_>, corpus: &OpenCorpus, progress: DebatePr
 }
 
 fn told(progress: Option<Progress>) -> String {
-    match progress {
-        Some(Progress { stage: Stage::Inputs, done, total }) => format!("{done} of {total} inputs are tested"),
-        _ => "The tests begin".to_owned(),
-    }
+    let told = progress.filter(|progress| progress.total > 0);
+    told.map_or_else(
+        || "The tests begin".to_owned(),
+        |Progress { done, total, .. }| format!("{done} of {total} inputs are tested"),
+    )
 }
