@@ -19,6 +19,8 @@ use crate::{
 
 const CHART_PT: [f32; 2] = [340.0, 300.0];
 const LEAST_PT: [f32; 2] = [230.0, 250.0];
+/// Part of a layer by which the two curves stand apart, so that their bars do not cover each other.
+const ASIDE: f64 = 0.06;
 
 /// Probes of one model over one corpus.
 #[derive(Clone, Debug)]
@@ -36,15 +38,17 @@ impl ProbeScene {
     /// What a point of the figure is, and the sentence that says how it was found.
     pub fn said(&self) -> [String; 2] {
         let ProbeSummary { n_texts, n_items: [learnt, tried], classes, by_word, .. } = &self.summary;
-        let items = if by_word.is_some() { "word" } else { "text" };
+        let tried = if by_word.is_some() {
+            format!("{}, tried on {} of other texts", counted(*learnt, "word"), counted(*tried, "word"))
+        } else {
+            format!("{}, tried on {tried} others", counted(*learnt, "text"))
+        };
         let how = format!(
-            "Linear probes of {} for {} ({} classes) over {}: learnt from {}, tried on {} of other texts",
+            "Linear probes of {} for {} ({} classes) over {}: learnt from {tried}",
             self.site,
             self.labels,
             classes.len(),
             counted(*n_texts, "text"),
-            counted(*learnt, items),
-            counted(*tried, items),
         );
         [format!("{}, {}", self.model, self.corpus), how]
     }
@@ -71,7 +75,9 @@ impl Scene for ProbeScene {
         let ProbeSummary { majority, by_word, sites, .. } = &self.summary;
         let starts = sites.iter().any(|site| site.layer.is_none());
         let place = |site: &SiteProbe| site.layer.map_or(0, |layer| layer + usize::from(starts)) as f64;
-        let points = |of: &dyn Fn(&SiteProbe) -> Estimate| sites.iter().map(|site| (place(site), of(site))).collect();
+        let points = |of: &dyn Fn(&SiteProbe) -> Estimate, aside: f64| {
+            sites.iter().map(|site| (place(site) + aside, of(site))).collect()
+        };
         let last = sites.iter().map(place).fold(1.0, f64::max);
         let mut levels = vec![(majority.value, "commonest class")];
         levels.extend(by_word.map(|of| (of.value, "commonest class of each word")));
@@ -84,8 +90,12 @@ impl Scene for ProbeScene {
             text: |value| share_text(value),
             dots: Vec::new(),
             curves: vec![
-                Curve { name: "labels", points: points(&|site| site.accuracy), color: pen.palette.head(0) },
-                Curve { name: "random labels", points: points(&|site| site.control), color: pen.palette.head(1) },
+                Curve { name: "labels", points: points(&|site| site.accuracy, -ASIDE), color: pen.palette.head(0) },
+                Curve {
+                    name: "random labels",
+                    points: points(&|site| site.control, ASIDE),
+                    color: pen.palette.head(1),
+                },
             ],
             levels,
         };
@@ -94,7 +104,7 @@ impl Scene for ProbeScene {
 
     fn captions(&self) -> Captions {
         let [of, how] = self.said();
-        let bars = "Bars hold 95 % of 1,000 sets of held-out texts";
+        let bars = "Bars hold 95 % of sets of held-out texts drawn anew";
         let control = if self.summary.by_word.is_some() {
             "Random labels: one for each word, the same wherever it stands"
         } else {
