@@ -70,7 +70,9 @@ impl StateLikeness {
         };
         let own = now.iter().enumerate().filter(|(nth, row)| nearest(row) == *nth).count();
         let mut sum = vec![0.0; now.first().map_or(0, Vec::len)];
-        now.iter().for_each(|row| sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value));
+        for row in &now {
+            sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
         let squares: f64 = now.iter().map(|row| dot(row, row)).sum();
         // All pairs at once: |Σ u|² = Σ |u|² + Σ_{t ≠ s} u_t · u_s.
         let cosine = (dot(&sum, &sum) - squares) / (n * (n - 1)) as f64;

@@ -1,4 +1,4 @@
-//! Sparse autoencoders: dictionaries of features that were learnt from one site, in the forms that SAELens writes.
+//! Sparse autoencoders: dictionaries of features that were learnt from one site, in the forms that `SAELens` writes.
 
 use rayon::prelude::*;
 
@@ -93,7 +93,9 @@ impl Sae {
         let mean_of = |x: &[f64]| x.iter().sum::<f64>() / n;
         if self.centred {
             let mean = mean_of(&x);
-            x.iter_mut().for_each(|value| *value -= mean);
+            for value in &mut x {
+                *value -= mean;
+            }
         }
         let (mean, scale) = match self.input_norm {
             InputNorm::None => (0.0, 1.0),

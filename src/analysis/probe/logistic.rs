@@ -132,7 +132,9 @@ impl Problem<'_> {
                 let most = scores.iter().copied().fold(f64::MIN, f64::max);
                 let sum: f64 = scores.iter().map(|score| (score - most).exp()).sum();
                 value += self.c * (most + sum.ln() - scores[*class]);
-                scores.iter_mut().for_each(|score| *score = (*score - most).exp() / sum);
+                for score in &mut scores {
+                    *score = (*score - most).exp() / sum;
+                }
                 scores[*class] -= 1.0;
             }
             for (slope, row) in scores.iter().zip(gradient.chunks_exact_mut(width + 1)) {
@@ -162,7 +164,9 @@ fn downhill(gradient: &[f64], steps: &VecDeque<(Vec<f64>, Vec<f64>, f64)>) -> Ve
     }
     if let Some((_, bent, inverse)) = steps.back() {
         let scale = 1.0 / (inverse * dot(bent, bent));
-        direction.iter_mut().for_each(|value| *value *= scale);
+        for value in &mut direction {
+            *value *= scale;
+        }
     }
     for ((moved, bent, inverse), factor) in steps.iter().zip(factors.iter().rev()) {
         let back = inverse * dot(bent, &direction);
@@ -206,7 +210,7 @@ mod tests {
     fn gradients_are_the_slopes_of_the_value() {
         let items = Labelled { rows: &POINTS, width: 2, classes: &[0, 2, 1, 1, 0, 2, 1, 0], n_classes: 3 };
         let problem = Problem { items, c: 0.7, n_rows: 3 };
-        let at: Vec<f64> = (0..9).map(|nth| 0.1 * nth as f64 - 0.3).collect();
+        let at: Vec<f64> = (0..9).map(|nth| 0.1 * f64::from(nth) - 0.3).collect();
         let (_, gradient) = problem.value(&at);
         for nth in 0..9 {
             let moved = |step: f64| {

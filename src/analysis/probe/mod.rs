@@ -199,13 +199,17 @@ pub fn probe(
     let Some(sites) = fitted.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
     let commonest = |of: &[usize]| {
         let mut counts = vec![0usize; items.classes.len()];
-        of.iter().for_each(|item| counts[items.class[*item]] += 1);
+        for item in of {
+            counts[items.class[*item]] += 1;
+        }
         (0..counts.len()).fold(0, |best, at| if counts[at] > counts[best] { at } else { best })
     };
     let most = commonest(&learnt);
     let mut of_words: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     if !items.word.is_empty() {
-        learnt.iter().for_each(|item| of_words.entry(items.word[*item]).or_default().push(*item));
+        for item in &learnt {
+            of_words.entry(items.word[*item]).or_default().push(*item);
+        }
     }
     let by_word = (!items.word.is_empty()).then(|| {
         let known: BTreeMap<usize, usize> = of_words.iter().map(|(word, of)| (*word, commonest(of))).collect();
@@ -317,7 +321,7 @@ mod tests {
                 items.text.push(text);
                 items.word.push(word);
                 items.class.push(word % 2);
-                let side = if word % 2 == 0 { -1.0 } else { 1.0 };
+                let side = if word.is_multiple_of(2) { -1.0 } else { 1.0 };
                 site.rows.extend([side, 0.3 * random.symmetric(), random.symmetric()]);
             }
         }
@@ -360,8 +364,9 @@ mod tests {
     fn too_few_texts_and_a_single_class_are_refused() {
         let (mut items, site) = words(20);
         items.class.iter_mut().for_each(|class| *class = 1);
-        let refused =
-            |items: &ProbeItems| probe(items, &[site.clone()], &ProbeOptions::default(), &|_| true).unwrap_err();
+        let refused = |items: &ProbeItems| {
+            probe(items, std::slice::from_ref(&site), &ProbeOptions::default(), &|_| true).unwrap_err()
+        };
         assert_eq!(refused(&items), ProbeError::OneClass);
         let few = ProbeItems { text: vec![0; 480], ..items.clone() };
         assert_eq!(refused(&few), ProbeError::TooFew);

@@ -115,7 +115,9 @@ fn row_of(
             }
         }
         let n = positions.len() as f64;
-        sums.iter_mut().for_each(|sum| *sum /= n);
+        for sum in &mut sums {
+            *sum /= n;
+        }
         Ok(sums)
     };
     sources.iter().map(mean).collect()

@@ -77,7 +77,9 @@ pub fn open_lens(path: &Path) -> Result<JacobianLens, LoadError> {
             }
             let mut values = file.values(name)?;
             if is_sum {
-                values.iter_mut().for_each(|value| *value *= factor);
+                for value in &mut values {
+                    *value *= factor;
+                }
             }
             let matrix = Matrix::new(values, shape);
             Ok((*layer, matrix.map_err(|_| file.refused(format!("has no matrix under {name}"), ADVICE))?))

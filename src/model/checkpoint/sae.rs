@@ -1,4 +1,4 @@
-//! Sparse autoencoders in the layout of SAELens: a folder with `cfg.json` and `sae_weights.safetensors`.
+//! Sparse autoencoders in the layout of `SAELens`: a folder with `cfg.json` and `sae_weights.safetensors`.
 
 use std::path::Path;
 
