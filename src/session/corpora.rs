@@ -292,7 +292,9 @@ impl Panes {
             if document.latest_capture().is_some() && !document.is_busy() {
                 let views = [ViewKind::OF_CORPUS, ViewKind::OF_TESTS];
                 let can = views.into_iter().find(|view| pane.view_unavailable(document, *view).is_none());
-                can.into_iter().for_each(|view| pane.show_view(document, view));
+                if let Some(view) = can {
+                    pane.show_view(document, view);
+                }
             } else {
                 let pending = pane.pending.get_or_insert_default();
                 pending.view = pending.view.or(Some(ViewKind::OF_CORPUS));

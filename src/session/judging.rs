@@ -4,7 +4,7 @@ use std::{cmp::Ordering, sync::Arc};
 
 use super::{Cause, Document, Effect, Notices, OpenCorpus};
 use crate::{
-    analysis::accuracy::{Judgements, Said, Speech},
+    analysis::accuracy::{Judgements, Said, Speech, Verdict},
     corpus::{Corpus, SortBy},
     ids::JobId,
     protocol::{JudgeAnswer, JudgeRequest, Lane, Request, Update},
@@ -98,9 +98,7 @@ impl SaidOrder {
                 Self::Class => said.verdict().map(|verdict| verdict.class as f64),
                 Self::Probability => said.verdict().map(|verdict| verdict.probability),
                 Self::Loss => said.loss(),
-                Self::Right => {
-                    said.verdict().and_then(|verdict| verdict.is_right()).map(|is_right| f64::from(u8::from(is_right)))
-                }
+                Self::Right => said.verdict().and_then(Verdict::is_right).map(|is_right| f64::from(u8::from(is_right))),
             }
         };
         let (mut sorted, without): (Vec<usize>, Vec<usize>) =

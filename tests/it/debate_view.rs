@@ -44,6 +44,9 @@ fn reviews() -> InputList {
     worker::corpus::read(Path::new("demo:reviews"), &ListOptions::default()).unwrap()
 }
 
+/// A change of the options.
+type Edit = fn(&mut DebateChoices);
+
 #[test]
 fn inputs_are_measured_once_and_what_was_stopped_goes_on_to_the_same() {
     let (files, name) = locate::model("demo:bilstm").unwrap();
@@ -267,18 +270,18 @@ fn failures_are_said_in_the_view_and_options_alone_measure_nothing_anew() {
     let figure = play.session.figure().unwrap();
     assert_eq!(figure.measured.debate, debate(&play).latest().cloned(), "figures have it");
     // Fewer inputs, another tolerance and labels are known; another seed and more inputs are not.
-    let edits: [(&dyn Fn(&mut DebateChoices), bool); 6] = [
-        (&|debate| debate.first = 2, true),
-        (&|debate| debate.epsilon = 0.2, true),
-        (&|debate| debate.label_column = Some("label".to_owned()), true),
-        (&|debate| debate.test = Some(DebateTest::Erasure), true),
-        (&|debate| debate.seed = 1, false),
-        (&|debate| debate.first = 0, false),
+    let edits: [(Edit, bool); 6] = [
+        (|debate| debate.first = 2, true),
+        (|debate| debate.epsilon = 0.2, true),
+        (|debate| debate.label_column = Some("label".to_owned()), true),
+        (|debate| debate.test = Some(DebateTest::Erasure), true),
+        (|debate| debate.seed = 1, false),
+        (|debate| debate.first = 0, false),
     ];
     for (edit, is_known) in edits {
         let usual = DebateChoices { first: 3, ..DebateChoices::default() };
         play.does(choices(&|debate| *debate = usual.clone(), &play));
-        play.does(choices(edit, &play));
+        play.does(choices(&edit, &play));
         assert_eq!(progress(&play), DebateProgress::OfOthers { is_known });
     }
     // Options are in sessions; another model forgets what was found of the one before.

@@ -1,6 +1,6 @@
 //! Linear probes against scikit-learn, and sparse autoencoders against numpy (`tests/fixtures/generate_lab_directions.py`).
 
-use std::{fs, path::Path, process::Command};
+use std::{fmt::Write as _, fs, path::Path, process::Command};
 
 use attnscope::{
     analysis::{
@@ -74,7 +74,9 @@ fn features_of_every_kind_of_dictionary_are_numpys() {
         for ((x, f), rebuilt) in x.iter().zip(&f).zip(&rebuilt) {
             let found = sae.features(x);
             let mut all = vec![0.0f32; f.len()];
-            found.iter().for_each(|(at, value)| all[*at] = *value);
+            for (at, value) in &found {
+                all[*at] = *value;
+            }
             let close = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-5);
             assert!(close(&all, f), "{kind}: {all:?} {f:?}");
             assert!(close(&sae.reconstruction(x, &found), rebuilt), "{kind}");
@@ -198,7 +200,7 @@ fn probes_find_what_is_in_the_words_beside_random_labels() {
         let animal = animals[nth % 3];
         let verb = ["ran", "slept"][nth / 3 % 2];
         let label = if animal == "cat" { "cat" } else { "other" };
-        rows += &format!("The {animal} {verb} here,{label},D N V A\n");
+        writeln!(rows, "The {animal} {verb} here,{label},D N V A").unwrap();
     }
     rows += "The cat,cat,D\n,cat,D\nThe dog,,D N\n";
     fs::write(path("texts.csv"), rows).unwrap();

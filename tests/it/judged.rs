@@ -85,8 +85,8 @@ fn the_worker_says_what_the_command_says_and_goes_on_where_it_was_stopped() {
     let said = judged(&mut worker);
     let folder = tempfile::tempdir().unwrap();
     let [corpus, out] = ["reviews.csv", "said.json"].map(|name| folder.path().join(name).display().to_string());
-    let rows: String = REVIEWS.iter().map(|(text, label)| format!("{text},{label}\n")).collect();
-    fs::write(&corpus, format!("text,label\n{rows}")).unwrap();
+    let rows: Vec<String> = REVIEWS.iter().map(|(text, label)| format!("{text},{label}")).collect();
+    fs::write(&corpus, format!("text,label\n{}\n", rows.join("\n"))).unwrap();
     let told = attnscope(&["analyze", "accuracy", "--model", "demo:bilstm", "--corpus", &corpus, "--out", &out]);
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
     let told: serde_json::Value = serde_json::from_slice(&fs::read(&out).unwrap()).unwrap();

@@ -12,7 +12,9 @@ pub fn behind_norm(norm: FrozenNorm<'_>, mut map: Dense) -> Result<Dense, Explai
     let [n_rows, n_cols] = map.shape();
     ExplainError::check_shape("the norm in front of a map", &[n_rows], &[norm.weight.len()])?;
     for (row, weight) in map.rows_mut().zip(norm.weight) {
-        row.iter_mut().for_each(|value| *value *= f64::from(*weight));
+        for value in row.iter_mut() {
+            *value *= f64::from(*weight);
+        }
     }
     if norm.centred {
         let mut mean = vec![0.0; n_cols];

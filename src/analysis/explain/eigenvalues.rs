@@ -74,7 +74,9 @@ impl Mirror {
         let mut own = vector.to_vec();
         own[0] += length.copysign(own[0]);
         let length = norm(&own);
-        own.iter_mut().for_each(|value| *value /= length);
+        for value in &mut own {
+            *value /= length;
+        }
         Some(Self(own))
     }
 
@@ -120,7 +122,7 @@ fn of_pair(form: &Dense, at: usize) -> [[f64; 2]; 2] {
     let [a, b, c, d] = [form.at(at, at), form.at(at, at + 1), form.at(at + 1, at), form.at(at + 1, at + 1)];
     let half = (a - d) / 2.0;
     let root = half * half + b * c;
-    let middle = (a + d) / 2.0;
+    let middle = f64::midpoint(a, d);
     if root < 0.0 {
         let turn = (-root).sqrt();
         return [[middle, turn], [middle, -turn]];

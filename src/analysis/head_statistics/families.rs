@@ -288,7 +288,9 @@ mod tests {
             let joined = groups.remove(b);
             groups[a].extend(joined);
         }
-        groups.iter_mut().for_each(|group| group.sort_unstable());
+        for group in &mut groups {
+            group.sort_unstable();
+        }
         groups.sort();
         groups
     }

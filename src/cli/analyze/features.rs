@@ -36,7 +36,7 @@ pub struct FeatureArguments {
     /// A model folder, or a hub id that is in the local cache
     #[arg(long)]
     model: String,
-    /// Folder of the dictionary that SAELens saved, with cfg.json and sae_weights.safetensors
+    /// Folder of the dictionary as SAELens saved it
     #[arg(long, value_name = "FOLDER")]
     sae: PathBuf,
     /// Its texts: a text, table or JSON file, or a bundled one such as demo:sentences
@@ -161,7 +161,8 @@ impl TextsRead {
         for position in first..last {
             let token = words::token_text(tokens, position);
             let token = token.replace('\n', "↵");
-            text += &if position == at.position { format!("[{token}]") } else { token };
+            let [before, after] = if position == at.position { ["[", "]"] } else { [""; 2] };
+            text.extend([before, &token, after]);
             text.push(' ');
         }
         text + if last < tokens.len() { "…" } else { "" }

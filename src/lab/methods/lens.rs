@@ -244,22 +244,12 @@ fn lens(lab: &LabRun<'_>, options: &LensOptions, target: Target) -> Result<Repor
             .with_value(rank, grid(readings, &|reading| reading.rank as f64))
             .with_value(divergence, grid(readings, &|reading| reading.kl))
     };
-    let mut report = Report::new(&SPEC);
-    report.parameters = vec![
-        (Cow::Borrowed("position"), target.position.map_or(serde_json::Value::Null, Into::into)),
-        (Cow::Borrowed("class"), target.class.map_or(serde_json::Value::Null, Into::into)),
-    ];
-    if let HeadReads::MeanFrom(first) = aim.reads {
-        report.notes.push(format!("the head reads the mean of all tokens from position {first} on"));
-    }
-    report = report.with_value(
-        "target",
-        Value::Table(vec![
-            TableColumn::new("position", ColumnValues::Index(positions.clone())),
-            TableColumn::new("id", ColumnValues::Index(asked.clone())),
-            TableColumn::new("token", ColumnValues::Text(asked.into_iter().map(label).collect())),
-        ]),
-    );
+    let asked = Value::Table(vec![
+        TableColumn::new("position", ColumnValues::Index(positions.clone())),
+        TableColumn::new("id", ColumnValues::Index(asked.clone())),
+        TableColumn::new("token", ColumnValues::Text(asked.into_iter().map(label).collect())),
+    ]);
+    let mut report = begun(&target, aim.reads).with_value("target", asked);
     report = told(report, &readings, ["layers", "probability", "rank", "divergence", "score"]);
     let Some(jacobian) = jacobian else { return Ok(report) };
     let names = ["jacobian_layers", "jacobian_probability", "jacobian_rank", "jacobian_divergence", "jacobian_score"];
@@ -272,6 +262,19 @@ fn lens(lab: &LabRun<'_>, options: &LensOptions, target: Target) -> Result<Repor
         json!({ "sha256": jacobian.digest(), "n_prompts": jacobian.n_prompts, "skip_first": jacobian.skip_first }),
     ));
     lens_heads(lab, &jacobian, (&aim, &capture), n_top, report)
+}
+
+/// A report of nothing yet.
+fn begun(target: &Target, reads: HeadReads) -> Report {
+    let mut report = Report::new(&SPEC);
+    report.parameters = vec![
+        (Cow::Borrowed("position"), target.position.map_or(serde_json::Value::Null, Into::into)),
+        (Cow::Borrowed("class"), target.class.map_or(serde_json::Value::Null, Into::into)),
+    ];
+    if let HeadReads::MeanFrom(first) = reads {
+        report.notes.push(format!("the head reads the mean of all tokens from position {first} on"));
+    }
+    report
 }
 
 /// The lens of a file, where it is one of this model.

@@ -241,6 +241,7 @@ impl From<SavedTarget> for Target {
 /// Many inputs of a document: where they are and how they are run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own in the file")]
 pub struct SavedCorpus {
     /// A text, table, folder, capture file, or a corpus inside the program.
     pub path: Option<String>,

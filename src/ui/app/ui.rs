@@ -86,12 +86,8 @@ impl App {
                 }
                 // Of the heads of a folder the numbers are chosen above the view, by their names there.
                 if cx.document.folder().is_none() || cx.pane.view.spec().extent == FigureExtent::Head {
-                    views.entry(cx.pane.id).or_default().options_ui(
-                        cx.pane.view,
-                        ui,
-                        &view_cx,
-                        cx.session.settings.options_unfolded,
-                    );
+                    let unfolded = cx.session.settings.options_unfolded;
+                    views.entry(cx.pane.id).or_default().options_ui(cx.pane.view, ui, &view_cx, unfolded);
                 }
                 veiled_ui(ui, &cx, |ui| kinds_ui(ui, &cx));
                 ui.add_space(2.0 * GRID);

@@ -153,12 +153,11 @@ impl AtlasScene {
                 rows.sort_by_key(|head| self.family(*head).unwrap_or(usize::MAX));
                 rows
             }
-            (TableOrder::Layer, _) => table.heads.clone(),
             (_, Some(metric)) => match table.column(metric) {
                 Some(column) => column.order().into_iter().map(|at| table.heads[at]).collect(),
                 None => table.heads.clone(),
             },
-            (_, None) => table.heads.clone(),
+            (TableOrder::Layer, _) | (_, None) => table.heads.clone(),
         };
         if self.options.lowest_first {
             rows.reverse();

@@ -6,7 +6,7 @@ use emath::{Rect, vec2};
 use super::joined;
 use crate::{
     analysis::debate::{
-        AdversarySummary, AgreementSummary, ByLargest, DebateSummary, DebateTest, ErasureSummary, InputPoint,
+        AdversarySummary, AgreementSummary, ByLargest, DebateSummary, DebateTest, ErasureSummary, InputPoint, Labelled,
     },
     figure::{
         multiples::{ChartCells, interval},
@@ -209,8 +209,7 @@ impl Scene for DebateScene {
 
     fn captions(&self) -> Captions {
         let n = counted(self.summary.n_inputs, "input");
-        let classes =
-            self.summary.labelled.as_ref().map_or_else(|| "by predicted class".to_owned(), |labelled| labelled.text());
+        let classes = self.summary.labelled.as_ref().map_or_else(|| "by predicted class".to_owned(), Labelled::text);
         let short = format!("{}, {n} of {}, {classes}", self.model, self.corpus);
         let how = "Upright lines are means, dotted ones random weights or the largest distance that the rows allow. Points are \
                    inputs, boxes quartiles with least and largest, squares means with 95 % of the inputs drawn anew";

@@ -18,6 +18,9 @@ pub(super) fn read(file: &mut dyn Read, file_len: u64) -> Result<Vec<(String, Te
     Ok(read_with_notes(file, file_len)?.0)
 }
 
+/// A tensor with its name.
+type NamedEntry = (String, TensorEntry);
+
 /// The same with what the file says of itself (`__metadata__`).
 ///
 /// # Errors
@@ -25,7 +28,7 @@ pub(super) fn read(file: &mut dyn Read, file_len: u64) -> Result<Vec<(String, Te
 pub(super) fn read_with_notes(
     file: &mut dyn Read,
     file_len: u64,
-) -> Result<(Vec<(String, TensorEntry)>, Map<String, Value>), String> {
+) -> Result<(Vec<NamedEntry>, Map<String, Value>), String> {
     let header = Header::read(file, file_len, MAX_HEADER_BYTES).map_err(|error| error.to_string())?;
     if let Some(Declared { name, .. }) = header.tensors.iter().find(|tensor| !is_presentable(&tensor.name)) {
         return Err(format!("a name in it has {} bytes or is not text", name.len()));

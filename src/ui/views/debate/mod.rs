@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    Button, CornerRadius, CursorIcon, Pos2, Rect, RichText, Role, ScrollArea, Sense, Stroke, StrokeKind, Ui,
-    WidgetInfo, vec2,
+    Button, CornerRadius, CursorIcon, RichText, Role, ScrollArea, Sense, Stroke, StrokeKind, Ui, WidgetInfo, vec2,
 };
 
 use super::{Canvas, controls, display_list::ScenePainter, scale::Footer, selectors, states, tooltip};

@@ -58,6 +58,7 @@ type LayoutKey = (Same<CloudResult>, usize, Option<Same<TriedInput>>, [u32; 2]);
 
 /// Everything that the open input beside the others depends on.
 type TriedKey = (Same<CloudResult>, CaptureId);
+type EffectKey = (CaptureId, HeadId, Told);
 
 /// The page with what it remembers between frames.
 #[derive(Default)]
@@ -68,7 +69,7 @@ pub struct HeadView {
     of_folder: of_folder::FolderPage,
     tried: Memo<TriedKey, Option<Arc<TriedInput>>>,
     written: Memo<Told, Result<Arc<WrittenPart>, Cow<'static, str>>>,
-    effect: Memo<(CaptureId, HeadId, Told), Result<Arc<EffectPart>, Cow<'static, str>>>,
+    effect: Memo<EffectKey, Result<Arc<EffectPart>, Cow<'static, str>>>,
 }
 
 impl Canvas for HeadView {
@@ -124,7 +125,7 @@ impl HeadView {
         let key = (Same(Arc::clone(&scene.found)), statistics, scene.options, tried, told, hovered);
         let moved = layout.moved(area.min.to_vec2());
         self.painter.paint(ui.painter(), cx.theme, key, area, &|pen| scene.draw_page(&moved, pen));
-        let said = |told: Result<String, &Cow<'static, str>>| told.unwrap_or_else(|why| why.to_string());
+        let said = |told: Result<String, &Cow<'static, str>>| told.unwrap_or_else(ToString::to_string);
         for (name, rect, words) in [
             ("written", moved.written, said(scene.written.as_ref().map(|of| of.spoken()))),
             ("effect", moved.effect, said(scene.effect.as_ref().map(|of| of.spoken()))),
@@ -189,15 +190,14 @@ fn open(cx: &ViewCtx<'_>, (input, focus): (usize, Focus), view: Option<ViewKind>
         Some(PointCloud::Inputs(inputs)) => inputs.input(input).map(|input| input.source),
         Some(PointCloud::Input(_) | PointCloud::Positions(_)) | None => None,
     };
-    match listed {
-        Some(source) => cx.send(Command::Corpus(CorpusCommand::ShowTokens(source, focus, view))),
-        // It is the open one.
-        None => {
-            hold(cx, focus);
-            if let Some(view) = view {
-                cx.send(Command::Select(SelectionCommand::ShowView(view)));
-            }
-        }
+    if let Some(source) = listed {
+        cx.send(Command::Corpus(CorpusCommand::ShowTokens(source, focus, view)));
+        return;
+    }
+    // It is the open one.
+    hold(cx, focus);
+    if let Some(view) = view {
+        cx.send(Command::Select(SelectionCommand::ShowView(view)));
     }
 }
 
