@@ -16,7 +16,7 @@ pub fn beside(points: &[(Pos2, Vec2)], marks: &[Rect], frame: Rect) -> Vec<Rect>
     for (at, size) in points {
         let met = |place: &Rect| {
             let others = marks.iter().chain(&places).map(|other| place.intersect(*other));
-            let met: f32 = others.filter(|met| met.is_positive()).map(|met| met.area()).sum();
+            let met: f32 = others.filter(Rect::is_positive).map(|met| met.area()).sum();
             let inside = place.intersect(frame);
             met + size.x * size.y - if inside.is_positive() { inside.area() } else { 0.0 }
         };

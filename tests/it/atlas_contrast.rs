@@ -175,7 +175,7 @@ fn the_window_has_both_numbers_their_difference_and_the_order_by_each() {
     stage.hover_at(layout.row(1).center());
     stage.run();
     let told = |stage: &egui_kittest::Harness<'_, Stage>, text: &str| {
-        stage.query_all_by_label_contains(text).filter_map(|node| node.value()).next()
+        stage.query_all_by_label_contains(text).find_map(|node| node.value())
     };
     let first = told(&stage, "Confidence: ").expect("the readout has both numbers");
     assert!(first.contains(" → ") && first.contains("; d ") && first.contains(", p "), "{first}");
