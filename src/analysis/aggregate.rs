@@ -154,8 +154,8 @@ pub struct PositionMean {
     pub deviation: Matrix,
     /// Inputs that have a query at each position.
     pub n_inputs: Vec<u32>,
-    /// The share of the attention that positions alone fix, at most 1; `None` where no two inputs have a query that sees
-    /// several keys. See [`fixed_share`].
+    /// The share of the attention that positions alone fix, at most 1: `1 − Σ n·variance / Σ (weight − uniform)²` over the
+    /// pairs that two inputs or more have; `None` where no two inputs have a query that sees several keys.
     pub fixed_share: Option<f64>,
 }
 
