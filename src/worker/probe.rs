@@ -80,7 +80,7 @@ impl Numbering {
 }
 
 /// One thing with a label: its tokens, its label and its word.
-struct Labelled<'a> {
+struct LabelledTokens<'a> {
     tokens: Vec<usize>,
     label: &'a str,
     word: Option<&'a str>,
@@ -164,7 +164,7 @@ fn check_memory(model: &Model, found: &ProbeVectors, (done, n): (usize, usize)) 
 }
 
 /// The tokens, labels and words of one input.
-fn labelled<'a>(item: &'a Item, labels: LabelOf, tokens: &[Token]) -> Result<Vec<Labelled<'a>>, String> {
+fn labelled<'a>(item: &'a Item, labels: LabelOf, tokens: &[Token]) -> Result<Vec<LabelledTokens<'a>>, String> {
     let (LabelOf::Texts(column, _) | LabelOf::Words(column)) = labels;
     let value = item.values.get(column).and_then(Option::as_deref).map(str::trim).filter(|value| !value.is_empty());
     let value = value.ok_or("it has no label")?;
@@ -179,7 +179,7 @@ fn labelled<'a>(item: &'a Item, labels: LabelOf, tokens: &[Token]) -> Result<Vec
         return if tokens.is_empty() {
             Err("it has no tokens but special ones".to_owned())
         } else {
-            Ok(vec![Labelled { tokens, label: value, word: None }])
+            Ok(vec![LabelledTokens { tokens, label: value, word: None }])
         };
     };
     let text = item.content.text().ok_or("it has no words")?;
@@ -196,7 +196,7 @@ fn labelled<'a>(item: &'a Item, labels: LabelOf, tokens: &[Token]) -> Result<Vec
         let is_part = |token: &Token| !token.special && span.start < token.span.end && token.span.start < span.end;
         let tokens: Vec<usize> = (0..tokens.len()).filter(|position| is_part(&tokens[*position])).collect();
         // A text that was cut ends before its last words.
-        (!tokens.is_empty()).then(|| Labelled { tokens, label, word: Some(&text[span]) })
+        (!tokens.is_empty()).then(|| LabelledTokens { tokens, label, word: Some(&text[span]) })
     };
     Ok(spans.into_iter().zip(tags).filter_map(of_word).collect())
 }

@@ -170,7 +170,6 @@ fn figures_in_three_formats_have_the_texts_of_the_interval() {
     for words in [
         "Inputs of interval 3 of 3",
         "Strongest pairs",
-        "× chance",
         "nats from chance",
         "Writes, by its weights alone",
         "copying score ",

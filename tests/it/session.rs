@@ -325,7 +325,7 @@ fn a_view_that_cannot_show_the_capture_says_why_and_is_not_shown() {
         ViewKind::ALL
             .iter()
             .filter(|view| play.session.pane().view_unavailable(play.session.document(), **view).is_some())
-            .eq([&ViewKind::Image, &ViewKind::States])
+            .eq([&ViewKind::Image, &ViewKind::Debate, &ViewKind::States])
     );
 }
 

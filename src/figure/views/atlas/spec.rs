@@ -73,7 +73,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         color_map: resolved.spec.color_map(),
     };
     let table = Box::new(move || table(&found, families.as_deref(), options.thresholds));
-    Ok(vec![resolved.named(Box::new(scene), table, "Atlas".to_owned(), None)])
+    Ok(vec![resolved.named(Box::new(scene), table, "all heads".to_owned(), None)])
 }
 
 /// One row per head: of each number its value, standard error, count and rank.

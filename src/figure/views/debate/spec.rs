@@ -83,7 +83,8 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     };
     let (scene, debate) = (DebateScene::of(debate), Arc::clone(debate));
     let table = Box::new(move || rows(&debate.instances, debate.question.epsilon));
-    Ok(vec![resolved.named(Box::new(scene), table, "Debate".to_owned(), None)])
+    let name = counted(scene.summary.n_inputs, "input");
+    Ok(vec![resolved.named(Box::new(scene), table, name, None)])
 }
 
 /// One of the agreements of an input.

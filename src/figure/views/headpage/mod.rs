@@ -365,14 +365,14 @@ fn draw_tokens(of: &Result<TokenTable, Undefined>, title: &str, rect: Rect, pen:
     for (nth, token) in table.tokens.iter().take(N_TOKENS).enumerate() {
         let row = HeadLayout::row(rect, nth);
         let [share, times] = table.share(token);
-        let numbers = format!("{}, {} × chance", share_text(share), decimal_text(times));
+        let numbers = format!("{}, {}×", share_text(share), decimal_text(times));
         let width = pen.text(&numbers, SMALL, weak, row.right_center(), Align::Right);
         let name = shown(token.text.trim_start());
         let name = pen.type_.fit(&name, SMALL, row.width() - width - 2.0 * GRID).into_owned();
         pen.text(&name, SMALL, text, row.left_center(), Align::Left);
     }
     let row = HeadLayout::row(rect, N_TOKENS);
-    let words = format!("{} nats from chance", decimal_text(table.concentration));
+    let words = format!("{} nats from chance (×)", decimal_text(table.concentration));
     pen.text(&words, SMALL, weak, row.left_center(), Align::Left);
 }
 
