@@ -328,7 +328,7 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
         let n_drawn = cx.pane.selection.heads_on().iter(cx.pane.n_heads(cx.document)).count();
         let heads = match n_drawn {
             1 => "shown alone".to_owned(),
-            n => format!("one of {n} heads shown"),
+            n => format!("1 of {n} heads"),
         };
         let heads = if cx.pane.view.spec().extent == FigureExtent::Layer { heads } else { String::new() };
         ui.label(RichText::new(heads).color(cx.theme.text_weak));
