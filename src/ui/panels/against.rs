@@ -9,7 +9,9 @@ use crate::{
 
 /// Draws the choice, where the view can hold heads against others.
 pub fn against_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    if !cx.pane.view.facts().contrasts || cx.document.latest_capture().is_none() {
+    // Numbers of a folder have no inputs that they are means of.
+    let has_inputs = cx.document.latest_capture().is_some() && cx.document.folder().is_none();
+    if !cx.pane.view.facts().contrasts || !has_inputs {
         return;
     }
     section_ui(ui, cx.theme, "Two corpora or models");
