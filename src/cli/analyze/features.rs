@@ -9,20 +9,19 @@ use std::{
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{document, write};
+use super::{document, over_corpus::ReadInputs, write};
 use crate::{
     analysis::{
         explain::report::spec_json,
         sae::{FEATURES, FeatureCounts, FiringText, Sae},
     },
     capture::{Token, words},
-    cli::{CliError, engine, inputs::PreparationOptions, open_model, show_progress},
-    corpus::list::ListOptions,
+    cli::{CliError, open_model, show_progress},
     ids::StackKind,
     lab::{FeatureWords, LabError, rows_of, words_of},
     model::{Cancelled, Logits, Model, ModelError, Progress, RunPlan, Sites, Stage, open_sae},
     text::{counted, decimal_text, share_text},
-    worker::corpus::{self, input_of},
+    worker::corpus::input_of,
 };
 
 /// Features that are told where none is named.
@@ -39,12 +38,8 @@ pub struct FeatureArguments {
     /// Folder of the dictionary as SAELens saved it
     #[arg(long, value_name = "FOLDER")]
     sae: PathBuf,
-    /// Its texts: a text, table or JSON file, or a bundled one such as demo:sentences
-    #[arg(long, value_name = "PATH")]
-    corpus: PathBuf,
-    /// Column with the text [default: the likeliest]
-    #[arg(long, value_name = "NAME")]
-    text_column: Option<String>,
+    #[command(flatten)]
+    inputs: ReadInputs,
     /// Features to tell [default: the 20 that fire most in all]
     #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
     feature: Vec<usize>,
@@ -57,14 +52,9 @@ pub struct FeatureArguments {
     /// Read only the first texts
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    #[command(flatten)]
-    how: PreparationOptions,
     /// Write JSON instead of a table; - is stdout
     #[arg(long, value_name = "FILE.json")]
     out: Option<PathBuf>,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
 }
 
 /// Features over the texts, and the tokens of those.
@@ -80,7 +70,7 @@ pub fn run(asked: &FeatureArguments) -> Result<(), CliError> {
     if let Some(wrong) = asked.feature.iter().find(|feature| **feature >= sae.d_sae) {
         return Err(CliError::Usage(format!("there is no feature {wrong} among {}", sae.d_sae)));
     }
-    let model = open_model(&asked.model, &engine(asked.threads.map(usize::from))?)?;
+    let model = open_model(&asked.model, &asked.inputs.engine()?)?;
     let kind = model.spec().stacks.first().map(|stack| stack.kind).unwrap_or_default();
     let found = counted_over(&model, (&sae, kind), asked)?;
     if let Some((text, why)) = found.left_out.first() {
@@ -97,7 +87,7 @@ pub fn run(asked: &FeatureArguments) -> Result<(), CliError> {
         }
         Some(out) => {
             let parameters = json!({
-                "corpus": asked.corpus, "sae": asked.sae, "limit": asked.limit, "site": sae.site.name(),
+                "corpus": asked.inputs.corpus, "sae": asked.sae, "limit": asked.limit, "site": sae.site.name(),
                 "layer": sae.layer,
             });
             let result = result(&sae, &found, &shown, words.as_ref());
@@ -115,8 +105,7 @@ fn counted_over(
     asked: &FeatureArguments,
 ) -> Result<TextsRead, CliError> {
     let failed = |error: String| CliError::Failed(error);
-    let list = ListOptions { text_column: asked.text_column.clone(), ..ListOptions::default() };
-    let list = corpus::read(&asked.corpus, &list).map_err(|error| failed(error.to_string()))?;
+    let list = asked.inputs.list()?;
     let plan = RunPlan { sites: Sites::of(&[sae.site]), logits: Logits::Skip, ..RunPlan::default() };
     let n = list.items.len().min(asked.limit.unwrap_or(usize::MAX));
     let counts = FeatureCounts::new(sae.d_sae, asked.texts.into());
@@ -126,7 +115,7 @@ fn counted_over(
             show_progress(Progress { stage: Stage::Inputs, done: nth, total: n })
         };
         let run = model
-            .encode(&input_of(&item.content, asked.how.chosen()))
+            .encode(&input_of(&item.content, asked.inputs.how.chosen()))
             .and_then(|input| model.forward(&input, &plan, &go_on));
         let capture = match run {
             Ok(capture) => capture,

@@ -11,16 +11,17 @@ use std::{
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::over_corpus::ReadInputs;
 use crate::{
     analysis::explain::jacobian::{JACOBIAN_LENS, JacobianSums, MAX_TOKENS, SKIP_FIRST},
     capture::{Excerpt, Keep},
-    cli::{CliError, engine, inputs::PreparationOptions, open_identified, show_progress},
-    corpus::list::{InputList, ListOptions},
+    cli::{CliError, open_identified, show_progress},
+    corpus::list::InputList,
     export,
     model::{Cancelled, Model, ModelError, Preparation, Progress, Stage, write_lens},
     tensor_file::{self, Written},
     text::{counted, decimal_text, unreadable},
-    worker::corpus::{self, input_of, inputs_key, model_key},
+    worker::corpus::{input_of, inputs_key, model_key},
 };
 
 const FORMAT: &str = "attnscope-jacobian-fit";
@@ -35,29 +36,20 @@ pub struct FitArguments {
     /// A text model of one stack: a folder, a bundled model such as demo:gpt, or a hub id that is in the local cache
     #[arg(long)]
     model: String,
-    /// Its texts: a text, table or JSON file, or a bundled one such as demo:sentences
-    #[arg(long, alias = "texts", value_name = "PATH")]
-    corpus: PathBuf,
-    /// Column with the text [default: the likeliest]
-    #[arg(long, value_name = "NAME")]
-    text_column: Option<String>,
+    #[command(flatten)]
+    inputs: ReadInputs,
     /// Read only the first texts
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Positions at the beginning of each text that are left out; so is its last
     #[arg(long, default_value_t = SKIP_FIRST, value_name = "N")]
     skip_first: usize,
-    #[command(flatten)]
-    how: PreparationOptions,
     /// Keep the sums in this file, and go on from it where it is there
     #[arg(long, value_name = "FILE.safetensors")]
     resume: Option<PathBuf>,
     /// Where to write the lens, for `analyze lens --jacobian-lens FILE` and for the window
     #[arg(long, value_name = "FILE.safetensors")]
     out: PathBuf,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
 }
 
 /// What was summed so far.
@@ -74,11 +66,10 @@ pub fn run(asked: &FitArguments) -> Result<(), CliError> {
     if !asked.out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("safetensors")) {
         return Err(CliError::Usage("the lens is written as .safetensors: give such a name to --out".to_owned()));
     }
-    let list = ListOptions { text_column: asked.text_column.clone(), ..ListOptions::default() };
-    let list = corpus::read(&asked.corpus, &list).map_err(|error| failed(error.to_string()))?;
-    let (model, identity) = open_identified(&asked.model, &engine(asked.threads.map(usize::from))?)?;
+    let list = asked.inputs.list()?;
+    let (model, identity) = open_identified(&asked.model, &asked.inputs.engine()?)?;
     let n_layers = model.n_stream_layers()?;
-    let chosen = asked.how.chosen();
+    let chosen = asked.inputs.how.chosen();
     let excerpt = chosen.excerpt.unwrap_or_else(|| Excerpt::of(Keep::First, MAX_TOKENS));
     let how = Preparation { excerpt: Some(excerpt), ..chosen };
     let key = json!({
@@ -117,7 +108,7 @@ pub fn run(asked: &FitArguments) -> Result<(), CliError> {
     }
     let notes = [
         ("model", model.spec().name.clone()),
-        ("corpus", asked.corpus.file_name().unwrap_or_default().to_string_lossy().into_owned()),
+        ("corpus", asked.inputs.corpus.file_name().unwrap_or_default().to_string_lossy().into_owned()),
         ("skip_first", asked.skip_first.to_string()),
         ("max_tokens", excerpt.n_tokens.map_or_else(|| "all".to_owned(), |n| n.to_string())),
         ("program", format!("attnscope {}", env!("CARGO_PKG_VERSION"))),

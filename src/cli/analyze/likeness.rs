@@ -9,24 +9,22 @@ use std::{
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::write_scene;
+use super::over_corpus::{ReadInputs, write_each};
 use crate::{
     analysis::{
         bootstrap::Estimate,
         likeness::{LIKENESS, LikenessRow, StateLikeness, likeness_rows},
     },
     capture::Capture,
-    cli::{CliError, engine, inputs::PreparationOptions, open_model, show_progress},
-    corpus::list::ListOptions,
-    export,
+    cli::{CliError, open_model, show_progress},
     figure::{
-        data::{self, DataColumn, DataFormat, DataValues, Table},
+        data::{DataColumn, DataValues, Table},
         likeness::LikenessScene,
     },
     ids::StackKind,
     model::{Cancelled, Logits, ModelError, Progress, RunPlan, Site, Sites, Stage},
     text::{counted, decimal_text, share_text},
-    worker::corpus::{self, input_of},
+    worker::corpus::input_of,
 };
 
 /// The model and its texts.
@@ -35,17 +33,11 @@ pub struct LikenessArguments {
     /// A model folder, a bundled model such as demo:bert, or a hub id that is in the local cache
     #[arg(long)]
     model: String,
-    /// Its texts: a text, table or JSON file, or a bundled one such as demo:sentences
-    #[arg(long, value_name = "PATH")]
-    corpus: PathBuf,
-    /// Column with the text [default: the likeliest]
-    #[arg(long, value_name = "NAME")]
-    text_column: Option<String>,
+    #[command(flatten)]
+    inputs: ReadInputs,
     /// Read only the first texts
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    #[command(flatten)]
-    how: PreparationOptions,
     /// How often the texts are drawn anew for the intervals
     #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=100_000))]
     samples: u32,
@@ -56,16 +48,12 @@ pub struct LikenessArguments {
     /// stdout
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
 }
 
 pub fn run(asked: &LikenessArguments) -> Result<(), CliError> {
     let failed = |error: String| CliError::Failed(error);
-    let list = ListOptions { text_column: asked.text_column.clone(), ..ListOptions::default() };
-    let list = corpus::read(&asked.corpus, &list).map_err(|error| failed(error.to_string()))?;
-    let model = open_model(&asked.model, &engine(asked.threads.map(usize::from))?)?;
+    let list = asked.inputs.list()?;
+    let model = open_model(&asked.model, &asked.inputs.engine()?)?;
     let kind = model.spec().stacks.first().map(|stack| stack.kind).unwrap_or_default();
     let sites = Sites::of(&[Site::ResidPre, Site::ResidPost]);
     let plan = RunPlan { sites, logits: Logits::Skip, ..RunPlan::default() };
@@ -76,7 +64,7 @@ pub fn run(asked: &LikenessArguments) -> Result<(), CliError> {
             show_progress(Progress { stage: Stage::Inputs, done: nth, total: n })
         };
         let run = model
-            .encode(&input_of(&item.content, asked.how.chosen()))
+            .encode(&input_of(&item.content, asked.inputs.how.chosen()))
             .and_then(|input| model.forward(&input, &plan, &go_on));
         match run.map(|capture| of_capture(&capture, kind)) {
             Ok(Some((n_tokens, found))) => {
@@ -97,7 +85,7 @@ pub fn run(asked: &LikenessArguments) -> Result<(), CliError> {
     }
     let scene = LikenessScene {
         model: model.spec().name.clone(),
-        corpus: asked.corpus.display().to_string(),
+        corpus: asked.inputs.name(),
         n_texts: texts.len(),
         chance: chances / texts.len() as f64,
         rows: likeness_rows(&texts, asked.samples as usize, asked.seed),
@@ -107,14 +95,12 @@ pub fn run(asked: &LikenessArguments) -> Result<(), CliError> {
         io::stdout().lock().write_all(table(&scene).as_bytes()).ok();
     }
     let document = document(&scene, &left_out, asked);
-    asked.out.iter().try_for_each(|out| {
-        if out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
-            let rows = rows(&scene.rows);
-            return export::atomic_write(out, |out| data::write(&rows, DataFormat::Csv, out))
-                .map_err(|error| failed(error.to_string()));
-        }
-        write_scene(out, &scene, (&LIKENESS, "Which input is a state still, and how alike are states?"), &document)
-    })
+    write_each(
+        &asked.out,
+        (&scene, &document),
+        (&LIKENESS, "Which input is a state still, and how alike are states?"),
+        || rows(&scene.rows),
+    )
 }
 
 /// Number of tokens, and the embeddings and each layer of a run.
@@ -144,7 +130,7 @@ fn document(scene: &LikenessScene, left_out: &[(usize, String)], asked: &Likenes
     json!({
         "method": LIKENESS.name,
         "parameters": {
-            "corpus": asked.corpus, "text_column": asked.text_column, "limit": asked.limit, "samples": asked.samples,
+            "corpus": asked.inputs.corpus, "text_column": asked.inputs.text_column, "limit": asked.limit, "samples": asked.samples,
             "seed": asked.seed,
         },
         "model": scene.model,

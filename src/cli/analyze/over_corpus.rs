@@ -30,7 +30,7 @@ pub struct ReadInputs {
     pub corpus: PathBuf,
     /// Column with the text [default: the likeliest]
     #[arg(long, value_name = "NAME")]
-    text_column: Option<String>,
+    pub text_column: Option<String>,
     #[command(flatten)]
     pub how: PreparationOptions,
     /// Compute threads
@@ -125,12 +125,22 @@ impl MeasuredInputs {
             // A closed pipe is not an error.
             io::stdout().lock().write_all(table().as_bytes()).ok();
         }
-        self.out.iter().try_for_each(|out| {
-            if out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
-                return export::atomic_write(out, |out| data::write(&rows(), DataFormat::Csv, out))
-                    .map_err(|error| CliError::Failed(error.to_string()));
-            }
-            write_scene(out, scene, about, document)
-        })
+        write_each(&self.out, (scene, document), about, rows)
     }
+}
+
+/// Writes files as the ending of each says: rows, JSON or a figure.
+pub fn write_each(
+    files: &[PathBuf],
+    (scene, document): (&dyn Scene, &Value),
+    about: (&MethodSpec, &str),
+    rows: impl Fn() -> Table,
+) -> Result<(), CliError> {
+    files.iter().try_for_each(|out| {
+        if out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
+            return export::atomic_write(out, |out| data::write(&rows(), DataFormat::Csv, out))
+                .map_err(|error| CliError::Failed(error.to_string()));
+        }
+        write_scene(out, scene, about, document)
+    })
 }

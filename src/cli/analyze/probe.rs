@@ -10,27 +10,22 @@ use std::{
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::write_scene;
+use super::over_corpus::{ReadInputs, write_each};
 use crate::{
     analysis::{
         bootstrap::Estimate,
         probe::{PROBE, ProbeOptions, SiteProbe, probe},
     },
     capture::Site,
-    cli::{CliError, engine, inputs::PreparationOptions, open_model, show_progress},
-    corpus::list::ListOptions,
-    export,
+    cli::{CliError, open_model, show_progress},
     figure::{
-        data::{self, DataColumn, DataFormat, DataValues, Table},
+        data::{DataColumn, DataValues, Table},
         probe::ProbeScene,
     },
     model::{Progress, Stage},
     options::one_of,
     text::{counted, decimal_text, share_text},
-    worker::{
-        corpus,
-        probe::{LabelOf, Pool, ProbeOrder, probe_vectors},
-    },
+    worker::probe::{LabelOf, Pool, ProbeOrder, probe_vectors},
 };
 
 /// The column that is taken where none is named.
@@ -42,12 +37,8 @@ pub struct ProbeArguments {
     /// A model folder, a bundled model such as demo:bert, or a hub id that is in the local cache
     #[arg(long)]
     model: String,
-    /// Inputs with labels: a table or JSON file, or a bundled one such as demo:reviews
-    #[arg(long, value_name = "PATH")]
-    corpus: PathBuf,
-    /// Column with the text [default: the likeliest]
-    #[arg(long, value_name = "NAME")]
-    text_column: Option<String>,
+    #[command(flatten)]
+    inputs: ReadInputs,
     /// Column with the label of each text [default: label]
     #[arg(long, value_name = "NAME", conflicts_with = "tag_column")]
     label_column: Option<String>,
@@ -73,8 +64,6 @@ pub struct ProbeArguments {
     /// Read only the first inputs
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    #[command(flatten)]
-    how: PreparationOptions,
     /// How often held-out texts are drawn anew for the intervals
     #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=100_000))]
     samples: u32,
@@ -85,9 +74,6 @@ pub struct ProbeArguments {
     /// stdout
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
 }
 
 /// Sites that have one vector for each token.
@@ -138,8 +124,7 @@ impl ProbeArguments {
 pub fn run(asked: &ProbeArguments) -> Result<(), CliError> {
     let failed = |error: String| CliError::Failed(error);
     let options = asked.options()?;
-    let list = ListOptions { text_column: asked.text_column.clone(), ..ListOptions::default() };
-    let list = corpus::read(&asked.corpus, &list).map_err(|error| failed(error.to_string()))?;
+    let list = asked.inputs.list()?;
     let name = asked.tag_column.as_deref().or(asked.label_column.as_deref()).unwrap_or(LABEL);
     let column = list.columns.iter().position(|known| known == name).ok_or_else(|| {
         let known = if list.columns.is_empty() { "none".to_owned() } else { list.columns.join(", ") };
@@ -151,11 +136,11 @@ pub fn run(asked: &ProbeArguments) -> Result<(), CliError> {
         Some(_) => LabelOf::Words(column),
         None => LabelOf::Texts(column, asked.pool),
     };
-    let model = open_model(&asked.model, &engine(asked.threads.map(usize::from))?)?;
+    let model = open_model(&asked.model, &asked.inputs.engine()?)?;
     let order = ProbeOrder {
         model: &model,
         list: &list,
-        how: asked.how.chosen(),
+        how: asked.inputs.how.chosen(),
         limit: asked.limit.unwrap_or(usize::MAX),
         site: asked.site,
         head: asked.head,
@@ -177,7 +162,7 @@ pub fn run(asked: &ProbeArguments) -> Result<(), CliError> {
     let head = asked.head.map(|head| format!(" of head {head}")).unwrap_or_default();
     let scene = ProbeScene {
         model: model.spec().name.clone(),
-        corpus: asked.corpus.display().to_string(),
+        corpus: asked.inputs.name(),
         site: format!("{}{head}", asked.site.name()),
         labels: name.to_owned(),
         summary,
@@ -187,13 +172,8 @@ pub fn run(asked: &ProbeArguments) -> Result<(), CliError> {
         io::stdout().lock().write_all(table(&scene).as_bytes()).ok();
     }
     let document = document(&scene, &found.left_out, (asked, name));
-    asked.out.iter().try_for_each(|out| {
-        if out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
-            let rows = rows(&scene.summary.sites);
-            return export::atomic_write(out, |out| data::write(&rows, DataFormat::Csv, out))
-                .map_err(|error| failed(error.to_string()));
-        }
-        write_scene(out, &scene, (&PROBE, "In which layer can the labels be told?"), &document)
+    write_each(&asked.out, (&scene, &document), (&PROBE, "In which layer can the labels be told?"), || {
+        rows(&scene.summary.sites)
     })
 }
 
@@ -209,7 +189,7 @@ fn document(scene: &ProbeScene, left_out: &[(usize, String)], (asked, name): (&P
     json!({
         "method": PROBE.name,
         "parameters": {
-            "corpus": asked.corpus, "text_column": asked.text_column, "labels": name,
+            "corpus": asked.inputs.corpus, "text_column": asked.inputs.text_column, "labels": name,
             "of": if asked.tag_column.is_some() { "words" } else { "texts" }, "site": asked.site.name(),
             "head": asked.head, "pool": asked.pool.name(), "c": asked.c, "standardized": !asked.as_they_are,
             "held_out": asked.held_out, "limit": asked.limit, "samples": asked.samples, "seed": asked.seed,
