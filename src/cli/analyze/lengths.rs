@@ -9,18 +9,17 @@ use std::{
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::write_scene;
+use super::{over_corpus::ReadInputs, write_scene};
 use crate::{
     analysis::lengths::{self, Estimate, Graded, LengthCurve, LengthOptions, METHOD, Measure, Tally},
     capture::PredictionRow,
-    cli::{CliError, engine, inputs::PreparationOptions, open_model, show_progress},
-    corpus::list::{Content, InputList, Item, ListOptions},
+    cli::{CliError, open_model, show_progress},
+    corpus::list::{Content, InputList, Item},
     figure::lengths::{LengthScene, slope_text, with_interval},
     ids::Side,
     model::{Engine, Input, Logits, Model, ModelError, RunPlan, Sites, TextInput},
     spec::Modality,
     text::{change_text, counted},
-    worker::corpus,
 };
 
 /// The models, the pairs, and how they are counted.
@@ -30,20 +29,14 @@ pub struct LengthsOptions {
     /// for the difference of two
     #[arg(long, required = true, value_name = "MODEL")]
     model: Vec<String>,
-    /// A table with a text and its translation in each row, such as demo:pairs
-    #[arg(long, value_name = "PATH")]
-    corpus: PathBuf,
-    /// Column with the text [default: the likeliest]
-    #[arg(long, value_name = "NAME")]
-    text_column: Option<String>,
+    #[command(flatten)]
+    read: ReadInputs,
     /// Column with the translation
     #[arg(long, value_name = "NAME", default_value = "target")]
     target_column: String,
     /// What is counted: accuracy (tokens that are the first guess, the translation given), bleu (of what is written freely)
     #[arg(long, value_name = "MEASURE", default_value = Measure::default().name())]
     measure: Measure,
-    #[command(flatten)]
-    how: PreparationOptions,
     /// First lengths of all bins but the first, in words; bins of fewer than 30 sentences are joined
     #[arg(long, value_delimiter = ',', value_name = "N,N,…", default_values_t = lengths::EDGES)]
     edges: Vec<usize>,
@@ -59,9 +52,6 @@ pub struct LengthsOptions {
     /// Write JSON (.json), or a figure (.svg, .pdf, .png), instead of a table; - is JSON on stdout
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
 }
 
 /// A sentence and its translation.
@@ -78,7 +68,7 @@ pub fn run(options: &LengthsOptions) -> Result<(), CliError> {
         return Err(CliError::Usage("the edges have to rise, such as --edges 5,10,20".to_owned()));
     }
     let pairs = pairs(options)?;
-    let engine = engine(options.threads.map(usize::from))?;
+    let engine = options.read.engine()?;
     let answers = options.model.iter().map(|name| answers_of(name, &pairs, options, &engine));
     let answers = answers.collect::<Result<Vec<Answers>, _>>()?;
     let mut graded = graded(&pairs, &answers);
@@ -117,10 +107,7 @@ struct Answers {
 }
 
 fn pairs(options: &LengthsOptions) -> Result<Vec<Pair>, CliError> {
-    let list = ListOptions { text_column: options.text_column.clone(), ..ListOptions::default() };
-    let failed = |error: String| CliError::Failed(error);
-    let InputList { items, columns, .. } =
-        corpus::read(&options.corpus, &list).map_err(|error| failed(error.to_string()))?;
+    let InputList { items, columns, .. } = options.read.list()?;
     let name = &options.target_column;
     let column = columns.iter().position(|column| column == name).ok_or_else(|| {
         let others = columns.join(", ");
@@ -154,7 +141,7 @@ fn answers_of(name: &str, pairs: &[Pair], options: &LengthsOptions, engine: &Eng
 
 /// What is counted of one pair.
 fn tally(model: &Model, pair: &Pair, options: &LengthsOptions) -> Result<Tally, ModelError> {
-    let how = options.how.chosen();
+    let how = options.read.how.chosen();
     let text = |text: &str| Input::Text(TextInput { text: text.to_owned(), text_b: None, how });
     let plan = RunPlan { sites: Sites::NONE, logits: Logits::Predict, ..RunPlan::default() };
     if options.measure == Measure::Bleu {
@@ -204,7 +191,7 @@ fn document(scene: &LengthScene, options: &LengthsOptions) -> Value {
     json!({
         "method": METHOD.name,
         "parameters": {
-            "measure": options.measure.name(), "corpus": options.corpus, "target_column": options.target_column, "edges": options.edges,
+            "measure": options.measure.name(), "corpus": options.read.corpus, "target_column": options.target_column, "edges": options.edges,
             "longest": options.longest,
             "samples": options.samples, "seed": options.seed,
         },
