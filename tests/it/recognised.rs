@@ -70,7 +70,7 @@ fn every_folder_that_people_have_says_what_it_is() {
         (&["model.bin", "shared_vocabulary.json"], &["a model of CTranslate2", "PyTorch"]),
         (&["model.weights.h5", "task.json"], &["a model of Keras", "export_to_transformers"]),
         (&["cnn.keras"], &["a model of Keras"]),
-        (&["sae_weights.safetensors"], &["a sparse autoencoder", "activations"]),
+        (&["sae_weights.safetensors"], &["a sparse autoencoder", "activations", "Features of a dictionary"]),
         (&["0_StaticEmbedding/model.safetensors"], &["static vectors", "no attention"]),
         (&["README.md"], &["no weights, neither model.safetensors", "download may be incomplete"]),
         (&["tf_model.h5", "model.onnx", "best.gguf"], &["llama.cpp (best.gguf)"]),
