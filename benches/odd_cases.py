@@ -81,6 +81,8 @@ NUMBERS = {
     "camembert": BERT,
     "clip": dict(vision_config=VISION | PICTURE, text_config=CLIP_TEXT, projection_dim=20),
     "clip_vision_model": VISION | PICTURE,
+    "cohere": LLAMA,
+    "cohere2": LLAMA | dict(num_hidden_layers=4, sliding_window=3),
     "deberta-v2": BERT,
     "deit": VISION | PICTURE,
     "dinov2": DINO,
@@ -90,6 +92,7 @@ NUMBERS = {
     "gemma": GEMMA,
     "gemma2": GEMMA,
     "gemma3_text": GEMMA,
+    "glm4": LLAMA | dict(head_dim=8, pad_token_id=0),
     "gpt2": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30),
     "gpt_neo": dict(vocab_size=61, hidden_size=24, num_layers=2, num_heads=3, max_position_embeddings=30,
                     attention_types=[[["global", "local"], 1]], window_size=4),  # fmt: skip
@@ -669,6 +672,45 @@ def phis():
     case("stablelm-not-causal", "StableLmForCausalLM", is_causal=False)
 
 
+def of_neighbours():
+    yarn = dict(rope_type="yarn", rope_theta=1000.0, factor=4.0, original_max_position_embeddings=24)
+    case("glm4-minimal", "Glm4ForCausalLM", minimal=True)
+    case("glm4-no-bias", "Glm4ForCausalLM", attention_bias=False)
+    case("glm4-one-key", "Glm4ForCausalLM", num_key_value_heads=1, rms_norm_eps=0.01)
+    case("glm4-tied", "Glm4ForCausalLM", tie_word_embeddings=True)
+    case("glm4-gelu", "Glm4ForCausalLM", hidden_act="gelu")
+    case("glm4-older", "Glm4ForCausalLM", edit=without("rope_parameters", rope_theta=100.0, partial_rotary_factor=0.25))
+    case("glm4-whole", "Glm4ForCausalLM", rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=1.0))
+    case("glm4-silent", "Glm4ForCausalLM", edit=without("rope_parameters"))
+    case("glm4-yarn", "Glm4ForCausalLM", rope_parameters=dict(yarn))
+    case("glm4-wide-heads", "Glm4ForCausalLM", head_dim=12)
+    case("glm4-classes", "Glm4ForSequenceClassification", num_labels=3, ids=PADDED)
+    case("glm4-tokens", "Glm4ForTokenClassification", num_labels=3)
+    case("glm4-not-causal", "Glm4ForCausalLM", is_causal=False)
+    case("cohere-minimal", "CohereForCausalLM", minimal=True)
+    case("cohere-norms", "CohereForCausalLM", use_qk_norm=True, num_key_value_heads=1)
+    case("cohere-bias", "CohereForCausalLM", attention_bias=True, layer_norm_eps=0.01)
+    case("cohere-untied", "CohereForCausalLM", tie_word_embeddings=False, logit_scale=2.0)
+    case("cohere-own-keys", "CohereForCausalLM", num_key_value_heads=None)
+    case("cohere-gelu", "CohereForCausalLM", hidden_act="gelu")
+    case("cohere-silent", "CohereForCausalLM", edit=without("rope_parameters", "logit_scale"))
+    case("cohere-older", "CohereForCausalLM", edit=without("rope_parameters", rope_theta=100.0, rope_scaling=dict(type="linear", factor=2.0)))
+    case("cohere-wide-heads", "CohereForCausalLM", edit=without(head_dim=6))
+    case("cohere-yarn", "CohereForCausalLM", rope_parameters=dict(yarn))
+    case("cohere-not-causal", "CohereForCausalLM", is_causal=False)
+    case("cohere2-minimal", "Cohere2ForCausalLM", minimal=True)
+    case("cohere2-pattern", "Cohere2ForCausalLM", edit=without("layer_types", sliding_window_pattern=2))
+    case("cohere2-silent", "Cohere2ForCausalLM", edit=without("layer_types", "rope_parameters"))
+    case("cohere2-all-windows", "Cohere2ForCausalLM", layer_types=["sliding_attention"] * 4)
+    case("cohere2-no-windows", "Cohere2ForCausalLM", layer_types=["full_attention"] * 4)
+    case("cohere2-bias", "Cohere2ForCausalLM", attention_bias=True, num_key_value_heads=1)
+    case("cohere2-untied", "Cohere2ForCausalLM", tie_word_embeddings=False, logit_scale=0.5)
+    case("cohere2-decoy", "Cohere2ForCausalLM", edit=without(use_qk_norm=True))
+    case("cohere2-yarn", "Cohere2ForCausalLM", rope_parameters=dict(yarn))
+    case("cohere2-gelu", "Cohere2ForCausalLM", hidden_act="gelu", layer_norm_eps=0.01)
+    case("cohere2-not-causal", "Cohere2ForCausalLM", is_causal=False)
+
+
 def later_decoders():
     yarn = dict(rope_type="yarn", rope_theta=100.0, factor=4.0, original_max_position_embeddings=24)
     case("olmo2-minimal", "Olmo2ForCausalLM", minimal=True)
@@ -827,5 +869,5 @@ def pairs():
     case("pair-camembert-camembert", reading, parts=(("CamembertModel", {}), ("CamembertForCausalLM", {})), target=target)
 
 
-for family in (encoders, deberta, gpts, llamas, experts, gemmas, phis, later_decoders, readers_and_writers, pictures, pairs):
+for family in (encoders, deberta, gpts, llamas, experts, gemmas, phis, of_neighbours, later_decoders, readers_and_writers, pictures, pairs):
     family()

@@ -13,7 +13,7 @@ pub(crate) const PAD: &str = "pad_token_id";
 pub(crate) const START: &str = "decoder_start_token_id";
 pub(crate) const LAST: &str = "forced_eos_token_id";
 
-/// Token ids by the names that a configuration has for them.
+/// Token ids by the names that a configuration has for them; several of one name are a list.
 pub(crate) type ClassIds = &'static [(&'static str, u32)];
 
 /// What the decoder of a classifier, which reads the encoder's text again, reads first.
@@ -50,7 +50,7 @@ impl Config {
         }
         self.note(name, None);
         let kind = self.values.get("model_type").and_then(Value::as_str).unwrap_or_default();
-        class_ids(kind).iter().find(|(key, _)| *key == name).map(|(_, id)| *id).into_iter().collect()
+        class_ids(kind).iter().filter(|(key, _)| *key == name).map(|(_, id)| *id).collect()
     }
 
     /// Lists of token ids.

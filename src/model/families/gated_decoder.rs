@@ -4,8 +4,12 @@
 use super::{
     Activation, Block, Config, Dense, ExpertShape, HeadKind, HeadNorm, LayerSpec, LinearPart, LoadError, Mlp,
     MultiHead, Multipliers, Network, Norm, NormKind, NormPlaces, NormWeights, Norms, Output, QkNorm, QkNorms, Stack,
-    StackKind, Stored, TextEmbedding, TwoWay, Variant, Weights, Windows, decoder::head, decoder::layer_types,
-    decoder::rms_norm, layer_norm, map, network, qkv, variant::Biased,
+    StackKind, Stored, TextEmbedding, TwoWay, Variant, Weights, Windows,
+    decoder::head,
+    decoder::layer_types,
+    decoder::rms_norm,
+    layer_norm, map, network, qkv,
+    variant::{Biased, Fused},
 };
 
 struct DecoderShape {
@@ -76,7 +80,11 @@ fn shape(config: &Config, variant: &Variant) -> Result<DecoderShape, LoadError> 
         spec,
         multipliers,
         biased: variant.biases.of(config),
-        parallel: variant.norms == NormPlaces::BeforeOrShared && config.flag("use_parallel_residual", false),
+        parallel: match variant.norms {
+            NormPlaces::Shared => true,
+            NormPlaces::BeforeOrShared => config.flag("use_parallel_residual", false),
+            NormPlaces::Before | NormPlaces::Around(_) | NormPlaces::After => false,
+        },
         causal: is_causal(config, variant)?,
         experts: variant.experts.map(|plan| plan.shape(config, config.n_layers()?)).transpose()?,
     })
@@ -177,6 +185,10 @@ fn norm(weights: &mut Weights<'_>, variant: &Variant, name: &str, d: usize, eps:
         NormWeights::Rms => rms_norm(weights, name, d, eps, 0.0),
         NormWeights::RmsLessOne => rms_norm(weights, name, d, eps, 1.0),
         NormWeights::Layer => layer_norm(weights, name, d, eps),
+        NormWeights::LayerWithoutBias => {
+            let weight = weights.tensor(&format!("{name}.weight"), &[d])?;
+            Ok(Norm { kind: NormKind::Layer, weight, bias: None, eps })
+        }
     }
 }
 
@@ -200,7 +212,7 @@ fn block(
     let DecoderShape { d_model, eps, spec, biased, .. } = *shape;
     let name = |part: &str| format!("model.layers.{layer}.{part}");
     let (wide, added) = (spec.n_heads * spec.d_head, shape.multipliers.added);
-    let qkv = if variant.fused {
+    let qkv = if variant.fused == Fused::All {
         let d_out = wide + 2 * spec.n_kv_heads * spec.d_head;
         map(weights, &name("self_attn.qkv_proj"), (d_model, d_out), biased.qkv)?
     } else {
@@ -222,14 +234,13 @@ fn block(
         return Ok(Block { parallel: true, ..Block::new(attention, norms, mlp, Norms::pre(before)) });
     }
     let (attention_norms, mlp_norms) = match variant.norms {
-        NormPlaces::Before | NormPlaces::BeforeOrShared => {
+        NormPlaces::Before | NormPlaces::Shared | NormPlaces::BeforeOrShared => {
             (Norms::pre(norm("input_layernorm")?), Norms::pre(norm("post_attention_layernorm")?))
         }
-        NormPlaces::Around => {
-            let (before, added) = (norm("input_layernorm")?, norm("post_attention_layernorm")?);
-            let attention_norms = Norms { branch: Some(added), ..Norms::pre(before) };
-            let (before, added) = (norm("pre_feedforward_layernorm")?, norm("post_feedforward_layernorm")?);
-            (attention_norms, Norms { branch: Some(added), ..Norms::pre(before) })
+        NormPlaces::Around([before, added, before_mlp, added_by_mlp]) => {
+            let mut around =
+                |before, added| Ok::<_, LoadError>(Norms { branch: Some(norm(added)?), ..Norms::pre(norm(before)?) });
+            (around(before, added)?, around(before_mlp, added_by_mlp)?)
         }
         NormPlaces::After => {
             let mut added = |part| Ok::<_, LoadError>(Norms { branch: Some(norm(part)?), ..Norms::default() });
@@ -252,12 +263,12 @@ fn mlp(
         return Ok(Box::new(experts.read(weights, prefix, d_model, activation)?));
     }
     let name = |part: &str| format!("{prefix}.mlp.{part}");
-    let up = if variant.fused {
-        map(weights, &name("gate_up_proj"), (d_model, 2 * d_mlp), biased.mlp)?
-    } else {
+    let up = if variant.fused == Fused::Nothing {
         let (gate, up) = (name("gate_proj"), name("up_proj"));
         let part = |name| LinearPart { name, d_out: d_mlp, bias: biased.mlp };
         weights.linear_of(&[part(&gate), part(&up)], d_model, Stored::OutIn, None)?
+    } else {
+        map(weights, &name("gate_up_proj"), (d_model, 2 * d_mlp), biased.mlp)?
     };
     let down = weights.linear_times(&name("down_proj"), shape.multipliers.added, (d_mlp, d_model), biased.mlp)?;
     Ok(Box::new(Dense { up, activation, gated: true, down }))
@@ -293,6 +304,18 @@ fn qk_norm(
                 Ok(HeadNorm { norm, by_head: Some(by_head) })
             };
             (of_heads("q_layernorm", n_heads)?, of_heads("k_layernorm", n_kv_heads)?)
+        }
+        QkNorms::TableIfConfigured => {
+            if !config.flag("use_qk_norm", false) {
+                return Ok(None);
+            }
+            let mut of_heads = |part: &str, n: usize| -> Result<HeadNorm, LoadError> {
+                let by_head = weights.tensor(&format!("{name}.{part}.weight"), &[n, d_head])?;
+                let weight = by_head.get(0)?.ones_like()?;
+                let norm = Norm { kind: NormKind::Layer, weight, bias: None, eps: shape.eps };
+                Ok(HeadNorm { norm, by_head: Some(by_head) })
+            };
+            (of_heads("q_norm", n_heads)?, of_heads("k_norm", n_kv_heads)?)
         }
     };
     Ok(Some(QkNorm { q, k }))

@@ -9,6 +9,7 @@ mod bert;
 mod bilstm;
 mod bloom;
 mod clip;
+mod cohere;
 mod config_keys;
 mod deberta;
 mod decoder;
@@ -23,6 +24,7 @@ mod gated_decoder;
 mod gemma;
 mod gemma2;
 mod gemma3;
+mod glm4;
 mod gpt2;
 mod gpt_neo;
 mod gpt_neox;
@@ -125,6 +127,7 @@ const FAMILIES: &[&[Family]] = &[
     bilstm::FAMILIES,
     bloom::FAMILIES,
     clip::FAMILIES,
+    cohere::FAMILIES,
     deberta::FAMILIES,
     dinov2::FAMILIES,
     distilbert::FAMILIES,
@@ -132,6 +135,7 @@ const FAMILIES: &[&[Family]] = &[
     gemma::FAMILIES,
     gemma2::FAMILIES,
     gemma3::FAMILIES,
+    glm4::FAMILIES,
     gpt2::FAMILIES,
     gpt_neo::FAMILIES,
     gpt_neox::FAMILIES,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     BOS, Config, Convention, EOS, Family, LoadError, OpinionPlan, PAD, Rotary, RotaryDialect, TokenizerClass, Variant,
-    Windows, opinion,
+    Windows, opinion, variant::Fused,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
@@ -16,7 +16,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
 
 const VARIANT: Variant = Variant {
     family: "phi3",
-    fused: true,
+    fused: Fused::All,
     eps: ("rms_norm_eps", 1e-5),
     rotary,
     windows: Windows::All(None),

@@ -40,7 +40,7 @@ const QWEN_3: Variant = Variant {
 
 const QWEN_2: Variant = Variant {
     family: "qwen2_moe",
-    biases: Biases::UnlessConfigured,
+    biases: Biases::Key("qkv_bias", true),
     windows: Windows::EveryOtherBefore,
     n_kv_heads: Some(16),
     experts: Some(ExpertPlan {

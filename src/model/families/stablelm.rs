@@ -7,7 +7,7 @@ pub(super) const FAMILIES: &[Family] =
 
 const VARIANT: Variant = Variant {
     family: "stablelm",
-    biases: Biases::IfUsed,
+    biases: Biases::Key("use_qkv_bias", false),
     norm: NormWeights::Layer,
     norms: NormPlaces::BeforeOrShared,
     qk_norm: QkNorms::OwnIfConfigured,

@@ -13,8 +13,7 @@ pub(super) struct Variant {
     pub norm: NormWeights,
     pub norms: NormPlaces,
     pub qk_norm: QkNorms,
-    /// Fused tensors `qkv_proj` and `gate_up_proj`.
-    pub fused: bool,
+    pub fused: Fused,
     /// The key of what is added to the variance, and what it is when the configuration does not say.
     pub eps: (&'static str, f32),
     pub activation: fn(&Config) -> Result<Activation, LoadError>,
@@ -58,17 +57,30 @@ pub(super) enum NormWeights {
     /// RMS norms whose weights are stored less one.
     RmsLessOne,
     Layer,
+    LayerWithoutBias,
 }
 
 /// Where the norms of attention and MLP stand.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum NormPlaces {
     Before,
-    /// Before each, and of what it adds.
-    Around,
+    /// Before each, and of what it adds; the names of attention's two and of the MLP's.
+    Around([&'static str; 4]),
     After,
+    /// One before both.
+    Shared,
     /// Before each, or one before both where `use_parallel_residual` says so.
     BeforeOrShared,
+}
+
+/// Maps whose tensors are one.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Fused {
+    Nothing,
+    /// `gate_up_proj`.
+    Mlp,
+    /// `qkv_proj` and `gate_up_proj`.
+    All,
 }
 
 /// Norms of queries and keys.
@@ -80,6 +92,8 @@ pub(super) enum QkNorms {
     Whole,
     /// Of each head with weights of its own, where `qk_layernorm` says so.
     OwnIfConfigured,
+    /// The same in one table, where `use_qk_norm` says so.
+    TableIfConfigured,
 }
 
 /// Factors on what others take as it is.
@@ -103,10 +117,8 @@ pub(super) enum Biases {
     Never,
     /// Queries, keys and values.
     Always,
-    /// The same, where `use_qkv_bias` says so.
-    IfUsed,
-    /// The same, unless `qkv_bias` says no.
-    UnlessConfigured,
+    /// The same, where this key says so, and whether they do without it.
+    Key(&'static str, bool),
     /// All four of attention, where `attention_bias` says so.
     IfConfigured,
     /// The same, and those of the MLP where `mlp_bias` says so.
@@ -127,8 +139,7 @@ impl Biases {
         match self {
             Self::Never => Biased::default(),
             Self::Always => Biased { qkv: true, ..Biased::default() },
-            Self::IfUsed => Biased { qkv: config.flag("use_qkv_bias", false), ..Biased::default() },
-            Self::UnlessConfigured => Biased { qkv: config.flag("qkv_bias", true), ..Biased::default() },
+            Self::Key(key, default) => Biased { qkv: config.flag(key, default), ..Biased::default() },
             Self::IfConfigured => Biased { qkv: attention(), out: attention(), mlp: false },
             Self::IfConfiguredOrMlp => {
                 Biased { qkv: attention(), out: attention(), mlp: config.flag("mlp_bias", false) }
@@ -170,7 +181,7 @@ impl Variant {
         norm: NormWeights::Rms,
         norms: NormPlaces::Before,
         qk_norm: QkNorms::None,
-        fused: false,
+        fused: Fused::Nothing,
         eps: ("rms_norm_eps", 1e-6),
         activation: |config| config.activation("hidden_act", Activation::Silu),
         rotary: |config, d_head| one_rotary(config, d_head, None),
@@ -188,4 +199,9 @@ impl Variant {
 /// always all of it.
 pub(super) fn one_rotary(config: &Config, d_head: usize, rotated: Option<f64>) -> Vec<Result<Rotary, LoadError>> {
     vec![Rotary::from_config(config, d_head, rotated, RotaryDialect::COMMON)]
+}
+
+/// The same, of neighbouring dimensions of a head.
+pub(super) fn of_neighbours(rotary: Vec<Result<Rotary, LoadError>>) -> Vec<Result<Rotary, LoadError>> {
+    rotary.into_iter().map(|kind| Ok(Rotary { neighbours: true, ..kind? })).collect()
 }
