@@ -31,7 +31,7 @@ pub struct LengthsOptions {
     model: Vec<String>,
     #[command(flatten)]
     read: ReadInputs,
-    /// Column with the translation
+    /// Column of the corpus with the translation, as demo:pairs has it
     #[arg(long, value_name = "NAME", default_value = "target")]
     target_column: String,
     /// What is counted: accuracy (tokens that are the first guess, the translation given), bleu (of what is written freely)

@@ -97,7 +97,7 @@ pub(super) const KINDS: [UnreadableFormat; 26] = [
     UnreadableFormat {
         is: |path| file_name(path) == "sae_weights.safetensors",
         what: "a sparse autoencoder",
-        advice: "Open the model whose activations it is of, and choose its folder in Explain, Features of a dictionary",
+        advice: "Open the model whose activations it is of, and choose this folder in Explain, Features of a dictionary",
     },
     UnreadableFormat {
         is: |path| path.contains("staticembedding/"),

@@ -1,4 +1,4 @@
-//! GLM-4: norms of what attention and MLP add, and half of each head turned, neighbouring dimensions together.
+//! GLM-4-0414: norms of what attention and MLP add, and half of each head turned, neighbouring dimensions together.
 
 use super::{
     Biases, EOS, Family, NormPlaces, PAD, TokenizerClass, Variant,
