@@ -1,6 +1,7 @@
 //! One frame of each heavy view, layout to triangles, at 512 tokens × 12 layers × 12 heads; paths through all layers at 64
 //! tokens, running text at 4,096. The budget is 8 ms. All heads at once of a model of 12 × 12 and of 32 × 32 heads
-//! (12 ms): until every cell is there (300 ms, of 12 × 12), and a frame after that.
+//! (12 ms): until every cell is there (300 ms, of 12 × 12), and a frame after that. Numbers of all heads and the page of
+//! one: from the answer to the first frame (300 ms), and a frame after that (8 ms).
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
 
@@ -17,9 +18,10 @@ use attnscope::{
         reading::store::PatternStore,
     },
     capture::Capture,
-    figure::views::grid::CellsAs,
+    figure::views::{atlas::PointColors, grid::CellsAs},
     ids::StackKind,
-    session::{Focus, Loadable, Session, Settings, ViewKind},
+    protocol::{Event as Answer, EventKind, Request, SurveyAnswer},
+    session::{Effect, Focus, Loadable, Session, Settings, ViewKind},
     ui::{CommandQueue, PanelCtx, QueuedCommand, hovering, theme::Theme, views::Views},
 };
 use eframe::egui::{Context, Event, RawInput, Rect, pos2, vec2};
@@ -43,6 +45,8 @@ const VIEWS: [ViewKind; 6] =
 
 /// Layers, and heads of each, of the models whose heads are all shown at once.
 const GRIDS: [usize; 2] = [12, 32];
+/// Views that wait for an answer about all heads, or about one over all inputs.
+const SURVEYS: [ViewKind; 2] = [ViewKind::Atlas, ViewKind::HeadPage];
 static LARGE: LazyLock<Arc<Capture>> = LazyLock::new(|| Arc::new(synthetic::causal_text_capture(512, 32, 32)));
 
 /// What a view is measured on.
@@ -63,6 +67,8 @@ struct Stage {
     frame: usize,
     /// Whether something was on its way in the last frame.
     waits: bool,
+    /// Effects of all frames that nobody has carried out.
+    asked: Vec<Effect>,
 }
 
 impl Stage {
@@ -78,6 +84,30 @@ impl Stage {
         stage
     }
 
+    /// Numbers of all heads of a model of 32 × 32, or the page of one, with the answers to all that the view asks.
+    fn surveyed(view: ViewKind) -> Self {
+        let mut stage = Self::of(Arc::clone(&LARGE), view);
+        stage.session.panes.active_mut().options.atlas.point_color = PointColors::Family;
+        // The families are asked for once the numbers are there.
+        for _ in 0..2 {
+            stage.draw();
+            stage.answer();
+        }
+        stage
+    }
+
+    /// Answers questions about the capture, as the worker does.
+    fn answer(&mut self) {
+        for effect in std::mem::take(&mut self.asked) {
+            let Effect::Submit(job, request) = effect else { continue };
+            let lane = request.lane();
+            let Request::Survey { survey, .. } = request else { continue };
+            let found = survey.answer(&mut |_, _| true).unwrap().unwrap();
+            let kind = EventKind::Survey(SurveyAnswer::Found(Arc::new(found)));
+            self.asked.extend(self.session.on_event(Answer { job, lane, kind }));
+        }
+    }
+
     fn of(capture: Arc<Capture>, view: ViewKind) -> Self {
         let mut session = Session::new(Settings::default());
         session.documents[0].capture = Loadable::Ready(Arc::clone(&capture));
@@ -89,7 +119,7 @@ impl Stage {
         attnscope::ui::glyphs::install(&ctx);
         ctx.set_global_style(Theme::light().style());
         let (views, patterns) = (Views::default(), PatternStore::default());
-        let mut stage = Self { ctx, session, views, patterns, frame: 0, waits: true };
+        let mut stage = Self { ctx, session, views, patterns, frame: 0, waits: true, asked: Vec::new() };
         // Fonts are loaded once per program, not per view.
         stage.session.documents[0].capture = Loadable::Empty;
         stage.draw();
@@ -121,7 +151,7 @@ impl Stage {
         // Beside the window in the program; here the first frames pay for it.
         self.waits = self.patterns.read_now() | self.ctx.has_requested_repaint();
         for QueuedCommand { command, .. } in hovering::join(&self.session, Vec::new(), commands.take()) {
-            let _ = self.session.apply(command);
+            self.asked.extend(self.session.apply(command));
         }
         let (shapes, pixels_per_point) = (output.shapes.clone(), output.pixels_per_point);
         output.drop_without_applying_deltas();
@@ -163,6 +193,22 @@ fn all_heads_complete_as_lines(bencher: divan::Bencher<'_, '_>, side: usize) {
 fn all_heads_hovering(bencher: divan::Bencher<'_, '_>, side: usize) {
     let mut stage = Stage::of_heads(side, CellsAs::Heatmap);
     complete(&mut stage);
+    bencher.bench_local(|| stage.draw());
+}
+
+/// The first frame with the answer.
+#[divan::bench(args = SURVEYS, sample_count = 10, sample_size = 1)]
+fn survey_first_frame(bencher: divan::Bencher<'_, '_>, view: ViewKind) {
+    bencher.with_inputs(|| Stage::surveyed(view)).bench_local_refs(Stage::draw);
+}
+
+/// A frame with the answer and the pointer moving.
+#[divan::bench(args = SURVEYS, sample_count = 100)]
+fn survey_hovering(bencher: divan::Bencher<'_, '_>, view: ViewKind) {
+    let mut stage = Stage::surveyed(view);
+    for _ in 0..20 {
+        stage.draw();
+    }
     bencher.bench_local(|| stage.draw());
 }
 

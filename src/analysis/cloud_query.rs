@@ -8,7 +8,7 @@ use super::{
     distance_fidelity::{self, HeadPlot, HeadProxy},
     head_folder::{HeadFile, HeadFolder},
     head_page::{HeadPage, PageSize, page_of_cloud},
-    head_statistics::{ContrastedTables, StackTable, contrast_of_clouds, table_of_cloud},
+    head_statistics::{ContrastedTables, Families, Fingerprints, StackTable, contrast_of_clouds, table_of_cloud},
     point_set::{PointSet, Spot},
     projection::{LayoutOptions, ProjectionOptions},
     search::{self, Hits, RankedHead, SearchQuery},
@@ -52,6 +52,8 @@ pub enum CloudQuery {
     Statistics,
     /// The same, held against what they attend to in another cloud.
     Contrast(OtherCloud, Correction),
+    /// At most so many families of the heads of a table.
+    Families(KnownTable, usize),
     /// One head over all inputs.
     Page(HeadId),
     /// The file of a head, in a folder that was opened.
@@ -68,6 +70,16 @@ pub struct StoredHead {
 impl PartialEq for StoredHead {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.folder, &other.folder) && self.head == other.head
+    }
+}
+
+/// An answer with numbers of all heads: [`CloudResult::Statistics`] or [`CloudResult::Contrast`].
+#[derive(Clone, Debug)]
+pub struct KnownTable(pub Arc<CloudResult>);
+
+impl PartialEq for KnownTable {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -96,6 +108,8 @@ pub enum QuestionKind {
     Statistics,
     /// [`CloudQuery::Contrast`].
     Contrast,
+    /// [`CloudQuery::Families`].
+    Families,
     /// [`CloudQuery::Page`].
     Page,
     /// [`CloudQuery::Stored`].
@@ -131,6 +145,7 @@ pub enum CloudResult {
     Search(Box<Found>),
     Statistics(Box<StackTable>),
     Contrast(Box<ContrastedTables>),
+    Families(Arc<Families>),
     Page(Box<HeadPage>),
     Stored(Arc<HeadFile>),
 }
@@ -158,6 +173,23 @@ impl Found {
     }
 }
 
+impl CloudResult {
+    /// The numbers of all heads; of two sides those of the first.
+    pub fn table(&self) -> Option<&StackTable> {
+        match self {
+            Self::Statistics(table) => Some(table),
+            Self::Contrast(found) => Some(&found.sides[0]),
+            Self::Proxies(_)
+            | Self::Plot(_)
+            | Self::Average(_)
+            | Self::Search(_)
+            | Self::Families(_)
+            | Self::Page(_)
+            | Self::Stored(_) => None,
+        }
+    }
+}
+
 impl CloudQuery {
     /// Its kind.
     pub const fn kind(&self) -> QuestionKind {
@@ -168,6 +200,7 @@ impl CloudQuery {
             Self::Average(..) => QuestionKind::Average,
             Self::Statistics => QuestionKind::Statistics,
             Self::Contrast(..) => QuestionKind::Contrast,
+            Self::Families(..) => QuestionKind::Families,
             Self::Page(_) => QuestionKind::Page,
             Self::Stored(_) => QuestionKind::Stored,
         }
@@ -176,13 +209,14 @@ impl CloudQuery {
 
 impl QuestionKind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Proxies,
         Self::Plot,
         Self::Search,
         Self::Average,
         Self::Statistics,
         Self::Contrast,
+        Self::Families,
         Self::Page,
         Self::Stored,
     ];
@@ -222,6 +256,7 @@ impl Survey {
             CloudQuery::Average(..)
             | CloudQuery::Statistics
             | CloudQuery::Contrast(..)
+            | CloudQuery::Families(..)
             | CloudQuery::Page(_)
             | CloudQuery::Stored(_) => ProjectionOptions::default(),
             _ => ProjectionOptions { layout: LayoutOptions::default(), ..self.options },
@@ -274,6 +309,10 @@ impl Survey {
                 let tables = contrast_of_clouds([cloud, &other.0], *stack, *correction, progress)?;
                 Some(tables.map(|tables| CloudResult::Contrast(Box::new(tables))))
             }
+            CloudQuery::Families(known, n) => Some(match known.0.table() {
+                Some(table) => Ok(CloudResult::Families(Arc::new(Fingerprints::of(table).families(*n)))),
+                None => Err("There are no numbers of all heads to tell families by".to_owned()),
+            }),
             CloudQuery::Page(head) => {
                 let page = page_of_cloud(cloud, *head, PageSize::default(), progress)?;
                 Some(page.map(|page| CloudResult::Page(Box::new(page))))

@@ -66,11 +66,7 @@ pub struct AtlasScene {
 impl AtlasScene {
     /// The numbers of all heads; of two sides those of the first.
     pub fn table(&self) -> Option<&StackTable> {
-        match &*self.found {
-            CloudResult::Statistics(table) => Some(table),
-            CloudResult::Contrast(found) => Some(&found.sides[0]),
-            _ => None,
-        }
+        self.found.table()
     }
 
     /// The family of a head, by its place.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::AtlasScene;
 use crate::{
     analysis::{
-        cloud_query::{CloudQuery, CloudResult, OtherCloud},
+        cloud_query::{CloudQuery, CloudResult, KnownTable, OtherCloud},
         head_statistics::{
-            ContrastCell, ContrastColumn, ContrastedTables, Families, Fingerprints, MetricColumn, RankedStatistic,
-            StackTable, Thresholds,
+            ContrastCell, ContrastColumn, ContrastedTables, Families, MetricColumn, RankedStatistic, StackTable,
+            Thresholds,
         },
     },
     figure::{
@@ -60,9 +60,11 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     };
     let found = resolved.ask(question)?;
     let options = resolved.spec.options.atlas;
-    let families = stack_table(&found)
-        .filter(|_| options.shows_families())
-        .map(|table| Arc::new(Fingerprints::of(table).families(options.families)));
+    let families = if options.shows_families() {
+        families_of(&*resolved.ask(CloudQuery::Families(KnownTable(Arc::clone(&found)), options.families))?)
+    } else {
+        None
+    };
     let scene = AtlasScene {
         found: Arc::clone(&found),
         families: families.clone(),
@@ -74,6 +76,10 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     };
     let table = Box::new(move || table(&found, families.as_deref(), options.thresholds));
     Ok(vec![resolved.named(Box::new(scene), table, "all heads".to_owned(), None)])
+}
+
+fn families_of(found: &CloudResult) -> Option<Arc<Families>> {
+    if let CloudResult::Families(families) = found { Some(Arc::clone(families)) } else { None }
 }
 
 /// One row per head: of each number its value, standard error, count and rank.
@@ -140,15 +146,6 @@ fn head_columns(heads: &[HeadId]) -> Vec<DataColumn> {
 fn family_column(heads: &[HeadId], families: &Families) -> DataColumn {
     let family = |head: &HeadId| families.of(*head).map_or(0, |nth| nth as u32 + 1);
     DataColumn { name: "family".into(), values: DataValues::Index(heads.iter().map(family).collect()) }
-}
-
-/// The numbers of all heads; of two sides those of the first.
-fn stack_table(found: &CloudResult) -> Option<&StackTable> {
-    match found {
-        CloudResult::Statistics(table) => Some(table),
-        CloudResult::Contrast(found) => Some(&found.sides[0]),
-        _ => None,
-    }
 }
 
 /// What heads are called.

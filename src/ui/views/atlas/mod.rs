@@ -12,13 +12,13 @@ use super::{
     chart::{ChartUi, Plotted},
     controls,
     display_list::ScenePainter,
-    frame, hover, of_heads,
+    frame, hover, of_heads, pending,
     scale::{Footer, ScaleBar},
     states, tooltip,
 };
 use crate::{
     analysis::{
-        cloud_query::{CloudQuery, CloudResult, OtherCloud},
+        cloud_query::{CloudQuery, CloudResult, KnownTable, OtherCloud},
         head_statistics::{Families, Fingerprints, Metric, MetricColumn, RankedStatistic, Similar, StackTable},
     },
     figure::{
@@ -49,7 +49,7 @@ const N_SIMILAR: usize = 3;
 const LEGEND_PT: f32 = 360.0;
 
 /// Everything that the scene depends on.
-type SceneKey = (Same<CloudResult>, Option<[String; 2]>, HeadId, AtlasOptions, ColorMap);
+type SceneKey = (Same<CloudResult>, Option<Same<Families>>, Option<[String; 2]>, HeadId, AtlasOptions, ColorMap);
 
 /// The Atlas view with what it remembers between frames.
 #[derive(Default)]
@@ -57,7 +57,6 @@ pub struct AtlasView {
     painter: ScenePainter<SceneKey>,
     fingerprints: Option<(Same<CloudResult>, Fingerprints)>,
     of_folder: ScenePainter<of_folder::SceneKey>,
-    families: Option<(Same<CloudResult>, usize, Arc<Families>)>,
 }
 
 impl Canvas for AtlasView {
@@ -91,7 +90,7 @@ impl Canvas for AtlasView {
         let mut scene =
             AtlasScene { found, sides, families: None, grid, head, options: atlas, color_map: options.color_map() };
         if atlas.shows_families() {
-            scene.families = self.families(&scene);
+            scene.families = families(cx, &scene);
         }
         let scene = scene;
         frame::at_least_ui(ui, of_heads::LEAST_PT, |ui| self.scene_ui(ui, cx, &scene));
@@ -120,24 +119,13 @@ impl AtlasView {
         fingerprints
     }
 
-    /// The families of all heads, worked out once for each table.
-    fn families(&mut self, scene: &AtlasScene) -> Option<Arc<Families>> {
-        let (table, n, found) = (scene.table()?, scene.options.families, Same(Arc::clone(&scene.found)));
-        if let Some((of, known, families)) = &self.families
-            && (of, *known) == (&found, n)
-        {
-            return Some(Arc::clone(families));
-        }
-        let families = Arc::new(self.fingerprints(scene, table).families(n));
-        self.families = Some((found, n, Arc::clone(&families)));
-        Some(families)
-    }
-
     /// Draws points, cells and table; the head under the pointer is marked in all of them.
     fn scene_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &AtlasScene) {
         let Some(table) = scene.table() else { return };
         let (area, response, painter) = of_heads::canvas_ui(ui, Sense::click(), "Numbers of all heads");
-        let key = (Same(Arc::clone(&scene.found)), scene.sides.clone(), scene.head, scene.options, scene.color_map);
+        let families = scene.families.clone().map(Same);
+        let key =
+            (Same(Arc::clone(&scene.found)), families, scene.sides.clone(), scene.head, scene.options, scene.color_map);
         self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_heads(area, pen));
         let layout = scene.layout(area, Medium::Screen);
         let mut chart = scene.chart(&cx.theme.palette);
@@ -172,6 +160,13 @@ impl AtlasView {
         let pressed = if in_chart.is_some() { &plotted.response } else { &response };
         of_heads::chosen(ui, cx, pressed, under, ViewKind::OF_ONE_HEAD);
     }
+}
+
+/// The families of all heads; none until they are found.
+fn families(cx: &ViewCtx<'_>, scene: &AtlasScene) -> Option<Arc<Families>> {
+    let known = KnownTable(Arc::clone(&scene.found));
+    let found = pending::ask(cx, CloudQuery::Families(known, scene.options.families))?.latest()?;
+    if let CloudResult::Families(families) = &**found { Some(Arc::clone(families)) } else { None }
 }
 
 fn head_in_chart(scene: &AtlasScene, plotted: &Plotted<'_>) -> Option<HeadId> {
