@@ -193,8 +193,6 @@ fn the_command_line_takes_words_by_hand() {
         "embeddings",
         "--model",
         "demo:gpt",
-        "--text",
-        "Once upon a time",
         "--word",
         "blue",
         "--word",

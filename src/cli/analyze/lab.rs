@@ -109,7 +109,13 @@ impl LabArguments {
         if let MethodCall::Alignment(options) = &mut call {
             options.reverse = self.reverse()?;
         }
-        let input = self.lab.input.read()?;
+        let input = match &call {
+            // Words that are given need no text around them.
+            MethodCall::Embeddings(options) if self.lab.input.is_empty() && options.is_given() => {
+                Input::text(options.in_a_row())
+            }
+            _ => self.lab.input.read()?,
+        };
         let model = self.lab.open(model)?;
         let encoded = model.encode(&input)?;
         let encoded =

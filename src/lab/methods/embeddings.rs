@@ -33,7 +33,7 @@ const SPEC: MethodSpec = MethodSpec {
     question: LabQuestion::Words,
     about: "Nearest tokens, words added and taken away, and differences of words in the table of token embeddings \
             (Mikolov et al. 2013)",
-    example: "--model demo:gpt --text \"Once upon a time\" --arithmetic \"played - play + go\" --pair \"play played\" \
+    example: "--model demo:gpt --arithmetic \"played - play + go\" --pair \"play played\" \
               --pair \"go went\"",
     caveat: "The table is what a token is before any layer and any context; frequent, rare and misspelt tokens lie \
              together as well, and small models have few analogies.",
@@ -74,6 +74,19 @@ pub struct EmbeddingOptions {
     pub n_top: usize,
     /// The token of the input that is asked about where nothing is given.
     pub position: Option<usize>,
+}
+
+impl EmbeddingOptions {
+    /// Whether words were given, so that those of the input are not asked about.
+    pub const fn is_given(&self) -> bool {
+        !self.words.is_empty() || !self.pairs.is_empty() || self.arithmetic.is_some()
+    }
+
+    /// The given words as a text.
+    pub fn in_a_row(&self) -> String {
+        let all: Vec<&str> = self.words.iter().chain(&self.pairs).chain(&self.arithmetic).map(String::as_str).collect();
+        all.join(" ")
+    }
 }
 
 impl Method for EmbeddingOptions {
@@ -221,7 +234,7 @@ fn embeddings(lab: &LabRun<'_>, options: &EmbeddingOptions) -> Result<Report, La
     let n_rows = lab.model.n_embeddings()?;
     let mut words = Words::default();
     let mut report = Report::new(&SPEC);
-    let is_given = !options.words.is_empty() || !options.pairs.is_empty() || options.arithmetic.is_some();
+    let is_given = options.is_given();
     let asked = if is_given {
         options.words.iter().map(|word| words.read(lab, word)).collect::<Result<Vec<_>, _>>()?
     } else {
