@@ -35,6 +35,7 @@ pub mod positions;
 pub mod probe;
 pub mod projection;
 pub mod rank_heads;
+pub mod rationale;
 pub mod reach;
 pub mod reading;
 pub mod sae;

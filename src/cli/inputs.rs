@@ -30,7 +30,7 @@ pub struct InputOptions {
     #[arg(long, value_name = "FILE")]
     texts_file: Option<PathBuf>,
     /// Many inputs: a text file, a table (CSV), JSON or JSON lines, a folder of pictures, or demo:sentences,
-    /// demo:pairs, demo:reviews or demo:pictures; what cannot be read among them is left out
+    /// demo:pairs, demo:reviews, demo:rationales or demo:pictures; what cannot be read among them is left out
     #[arg(long, value_name = "PATH")]
     corpus: Option<PathBuf>,
     /// Column of a corpus with the text [default: the likeliest]

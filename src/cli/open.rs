@@ -63,7 +63,7 @@ pub struct OpenOptions {
     #[arg(long, value_name = "TEXT")]
     pub target: Option<String>,
     /// Many inputs: a text file, a table (CSV), JSON or JSON lines, a folder of pictures, a capture file, or
-    /// demo:sentences, demo:pairs, demo:reviews or demo:pictures
+    /// demo:sentences, demo:pairs, demo:reviews, demo:rationales or demo:pictures
     #[arg(long, value_name = "PATH")]
     pub corpus: Option<PathBuf>,
     /// Column of a corpus with the text [default: the likeliest]

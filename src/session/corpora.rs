@@ -23,10 +23,11 @@ use crate::{
 };
 
 /// Corpora inside the program, with what is in them.
-pub const BUNDLED_CORPORA: [(&str, &str); 4] = [
+pub const BUNDLED_CORPORA: [(&str, &str); 5] = [
     ("demo:sentences", "200 English sentences"),
     ("demo:pairs", "763 sentences to translate, with translations"),
     ("demo:reviews", "500 sentences of film reviews, praise and blame"),
+    ("demo:rationales", "77 of them with the words that decide them"),
     ("demo:pictures", "32 drawn pictures"),
 ];
 /// A plain text with so many filled lines may be meant as one input or as many.

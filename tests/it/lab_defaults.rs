@@ -12,7 +12,7 @@ use crate::{lab::demo, render::attnscope};
 const MODEL: [&str; 4] = ["--model", "demo:translate", "--text", "the cat sleeps"];
 
 /// Options that have another form where they are typed: a choice of the window that names heads, and lists.
-const OTHERWISE: [(&str, &str); 7] = [
+const OTHERWISE: [(&str, &str); 8] = [
     ("attention", "heads"),
     ("integrated", "steps"),
     ("rank-one", "paraphrases"),
@@ -20,6 +20,7 @@ const OTHERWISE: [(&str, &str); 7] = [
     ("embeddings", "words"),
     ("embeddings", "pairs"),
     ("writes", "words"),
+    ("named", "words"),
 ];
 
 /// What [`words`] say otherwise: it has to be said, or takes long.

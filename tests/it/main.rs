@@ -197,6 +197,8 @@ mod project_files;
 mod projection;
 /// What captures say about how they were made, and what recomputing makes of it, in files too.
 mod provenance;
+/// Agreement of methods with words that people marked.
+mod rationales;
 /// Recurrent classifiers: one query over the states of a bidirectional LSTM, sparsemax, word gates.
 mod readers;
 /// What is left out, merged, aggregated and subtracted, against its definition.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     debate_state::{DebateState, Measured},
-    over_corpus::MeasuredInputs,
+    over_corpus::{KeptMeasures, MeasuredInputs},
 };
 use crate::{
     analysis::{
@@ -34,6 +34,8 @@ pub struct DebateArguments {
     model: String,
     #[command(flatten)]
     inputs: MeasuredInputs,
+    #[command(flatten)]
+    kept: KeptMeasures,
     /// The tests: correlation, permutation, adversary, erasure, or all
     #[arg(long, value_name = "TEST,TEST,…", value_delimiter = ',', default_value = ALL, value_parser = tests_named)]
     test: Vec<Tests>,
@@ -126,7 +128,7 @@ fn measured(
 ) -> Result<Measured<Instance>, CliError> {
     let n = asked.inputs.n_of(list.items.len());
     let how = asked.inputs.read.how;
-    let mut state = DebateState::begin(asked.inputs.resume(), (model, identity), list, (options, how))?;
+    let mut state = DebateState::begin(asked.kept.resume.as_deref(), (model, identity), list, (options, how))?;
     let prepared = how.chosen();
     for nth in state.n_done()..n {
         let go_on = |_: Progress| -> Result<(), Cancelled> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     debate_state::{DebateState, OfInput},
-    over_corpus::MeasuredInputs,
+    over_corpus::{KeptMeasures, MeasuredInputs},
 };
 use crate::{
     analysis::{
@@ -34,6 +34,8 @@ pub struct IdentityArguments {
     model: String,
     #[command(flatten)]
     inputs: MeasuredInputs,
+    #[command(flatten)]
+    kept: KeptMeasures,
 }
 
 impl OfInput for Identified {
@@ -51,8 +53,12 @@ pub fn run(asked: &IdentityArguments) -> Result<(), CliError> {
     let n = asked.inputs.n_of(list.items.len());
     let options = json!({ "seed": seed });
     let prepared = read.how.chosen();
-    let mut state =
-        DebateState::<Identified>::begin(asked.inputs.resume(), (&model, &identity), &list, (&options, read.how))?;
+    let mut state = DebateState::<Identified>::begin(
+        asked.kept.resume.as_deref(),
+        (&model, &identity),
+        &list,
+        (&options, read.how),
+    )?;
     for nth in state.n_done()..n {
         let go_on = |_: Progress| -> Result<(), Cancelled> {
             show_progress(Progress { stage: Stage::Inputs, done: nth, total: n })

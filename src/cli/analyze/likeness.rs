@@ -1,15 +1,11 @@
 //! `attnscope analyze likeness`: which input token each state still is, and how alike states are, by layer.
 
-use std::{
-    fmt::Write as _,
-    io::{self, Write as _},
-    path::PathBuf,
-};
+use std::fmt::Write as _;
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::over_corpus::{ReadInputs, write_each};
+use super::over_corpus::MeasuredInputs;
 use crate::{
     analysis::{
         bootstrap::Estimate,
@@ -34,37 +30,24 @@ pub struct LikenessArguments {
     #[arg(long)]
     model: String,
     #[command(flatten)]
-    inputs: ReadInputs,
-    /// Read only the first texts
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// How often the texts are drawn anew for the intervals
-    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=100_000))]
-    samples: u32,
-    /// The same seed gives the same intervals
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    seed: u64,
-    /// Write JSON (.json), a row for each layer (.csv), or a figure (.svg, .pdf, .png), instead of a table; - is JSON on
-    /// stdout
-    #[arg(long, value_name = "FILE")]
-    out: Vec<PathBuf>,
+    inputs: MeasuredInputs,
 }
 
 pub fn run(asked: &LikenessArguments) -> Result<(), CliError> {
     let failed = |error: String| CliError::Failed(error);
-    let list = asked.inputs.list()?;
-    let model = open_model(&asked.model, &asked.inputs.engine()?)?;
+    let list = asked.inputs.read.list()?;
+    let model = open_model(&asked.model, &asked.inputs.read.engine()?)?;
     let kind = model.spec().stacks.first().map(|stack| stack.kind).unwrap_or_default();
     let sites = Sites::of(&[Site::ResidPre, Site::ResidPost]);
     let plan = RunPlan { sites, logits: Logits::Skip, ..RunPlan::default() };
-    let n = list.items.len().min(asked.limit.unwrap_or(usize::MAX));
+    let n = asked.inputs.n_of(list.items.len());
     let (mut texts, mut chances, mut left_out) = (Vec::new(), 0.0, Vec::new());
     for (nth, item) in list.items.iter().take(n).enumerate() {
         let go_on = |_: Progress| -> Result<(), Cancelled> {
             show_progress(Progress { stage: Stage::Inputs, done: nth, total: n })
         };
         let run = model
-            .encode(&input_of(&item.content, asked.inputs.how.chosen()))
+            .encode(&input_of(&item.content, asked.inputs.read.how.chosen()))
             .and_then(|input| model.forward(&input, &plan, &go_on));
         match run.map(|capture| of_capture(&capture, kind)) {
             Ok(Some((n_tokens, found))) => {
@@ -85,22 +68,14 @@ pub fn run(asked: &LikenessArguments) -> Result<(), CliError> {
     }
     let scene = LikenessScene {
         model: model.spec().name.clone(),
-        corpus: asked.inputs.name(),
+        corpus: asked.inputs.read.name(),
         n_texts: texts.len(),
         chance: chances / texts.len() as f64,
-        rows: likeness_rows(&texts, asked.samples as usize, asked.seed),
+        rows: likeness_rows(&texts, asked.inputs.samples(), asked.inputs.seed),
     };
-    if asked.out.is_empty() {
-        // A closed pipe is not an error.
-        io::stdout().lock().write_all(table(&scene).as_bytes()).ok();
-    }
     let document = document(&scene, &left_out, asked);
-    write_each(
-        &asked.out,
-        (&scene, &document),
-        (&LIKENESS, "Which input is a state still, and how alike are states?"),
-        || rows(&scene.rows),
-    )
+    let question = "Which input is a state still, and how alike are states?";
+    asked.inputs.tell((&scene, &document), (&LIKENESS, question), || rows(&scene.rows), || table(&scene))
 }
 
 /// Number of tokens, and the embeddings and each layer of a run.
@@ -129,10 +104,7 @@ fn document(scene: &LikenessScene, left_out: &[(usize, String)], asked: &Likenes
     });
     json!({
         "method": LIKENESS.name,
-        "parameters": {
-            "corpus": asked.inputs.corpus, "text_column": asked.inputs.text_column, "limit": asked.limit, "samples": asked.samples,
-            "seed": asked.seed,
-        },
+        "parameters": asked.inputs.parameters(json!({ "seed": asked.inputs.seed })),
         "model": scene.model,
         "caveat": LIKENESS.caveat,
         "result": {

@@ -20,6 +20,7 @@ mod lengths;
 mod likeness;
 mod over_corpus;
 mod probe;
+mod rationales;
 mod twins;
 
 use std::{
@@ -40,7 +41,7 @@ use crate::{
             jacobian,
             report::{MethodSpec, model_json, tokens_json},
         },
-        head_page, lengths as by_length, likeness as of_states, probe as of_sites, sae, timing,
+        head_page, lengths as by_length, likeness as of_states, probe as of_sites, rationale, sae, timing,
     },
     capture::Capture,
     export,
@@ -110,6 +111,8 @@ commands! {
     Identifiability = identifiability::IdentityArguments, identity::IDENTIFIABILITY;
     /// The fit of a Jacobian lens.
     JacobianLens = jacobian_lens::FitArguments, jacobian::JACOBIAN_LENS;
+    /// Agreement of methods with the words that people marked.
+    Rationales = rationales::RationaleArguments, rationale::RATIONALES;
     /// Linear probes of a site.
     Probe = probe::ProbeArguments, of_sites::PROBE;
     /// Features of a sparse autoencoder over many texts.

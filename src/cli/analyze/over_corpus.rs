@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Write as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use clap::Args;
@@ -52,13 +52,18 @@ pub struct MeasuredInputs {
     /// The same seed gives the same numbers
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub seed: u64,
-    /// Keep what is measured in this file, and go on from it where it is there
-    #[arg(long, value_name = "FILE.json")]
-    resume: Option<PathBuf>,
     /// Write JSON (.json), a row for each measurement (.csv), or a figure (.svg, .pdf, .png), instead of a table; - is
     /// JSON on stdout
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,
+}
+
+/// A file of what was measured before.
+#[derive(Debug, Args)]
+pub struct KeptMeasures {
+    /// Keep what is measured in this file, and go on from it where it is there
+    #[arg(long, value_name = "FILE.json")]
+    pub resume: Option<PathBuf>,
 }
 
 impl ReadInputs {
@@ -92,11 +97,6 @@ impl MeasuredInputs {
     /// How often the inputs are drawn anew.
     pub const fn samples(&self) -> usize {
         self.samples as usize
-    }
-
-    /// The file that is gone on from.
-    pub fn resume(&self) -> Option<&Path> {
-        self.resume.as_deref()
     }
 
     /// What a result says of its inputs, with what else was asked.

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::over_corpus::MeasuredInputs;
+use super::over_corpus::{KeptMeasures, MeasuredInputs};
 use crate::{
     analysis::{
         bootstrap::Estimate,
@@ -39,6 +39,8 @@ pub struct TwinArguments {
     model: String,
     #[command(flatten)]
     inputs: MeasuredInputs,
+    #[command(flatten)]
+    kept: KeptMeasures,
     /// Column with the class, for accuracies and guides [default: one whose values are the model's classes]
     #[arg(long, value_name = "NAME")]
     label_column: Option<String>,
@@ -128,13 +130,13 @@ pub fn run(asked: &TwinArguments) -> Result<(), CliError> {
     }
     let order = TwinOrder { model: &model, list: &list, others: &others, how: prepared, options: &options };
     let key = json!({ "models": keys, "inputs": inputs_key(&list, prepared), "options": options });
-    let mut state = match inputs.resume() {
+    let mut state = match asked.kept.resume.as_deref() {
         Some(path) => read(path, &key)?,
         None => TwinState::default(),
     };
     let kept = RefCell::new(Ok(()));
     let mut told = |state: &TwinState| {
-        let Some(path) = inputs.resume() else { return Ok(()) };
+        let Some(path) = asked.kept.resume.as_deref() else { return Ok(()) };
         let found = keep(path, &key, state);
         let is_kept = found.is_ok();
         *kept.borrow_mut() = found;

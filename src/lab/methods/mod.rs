@@ -17,6 +17,7 @@ mod leave_one_out;
 mod lens;
 mod masks;
 mod memories;
+mod named_words;
 mod normalizers;
 mod norms;
 mod rank_one;
@@ -61,6 +62,7 @@ pub use leave_one_out::{LeaveOneOutOptions, LeaveOut};
 pub use lens::LensOptions;
 pub use masks::{Baseline, Depth, MaskingOptions};
 pub use memories::MemoryOptions;
+pub use named_words::NamedOptions;
 pub use normalizers::NormalizerOptions;
 pub use norms::Norms;
 pub use rank_one::{RewriteOptions, edit_of};
@@ -139,6 +141,7 @@ methods! {
     Gradients: GradientOptions,
     LeaveOneOut: LeaveOneOutOptions,
     Masks: MaskingOptions,
+    Named: NamedOptions,
     Ablation: Ablation,
     HeadEffect: HeadEffect,
     Faithfulness: FaithfulnessOptions,

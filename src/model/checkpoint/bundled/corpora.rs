@@ -1,4 +1,5 @@
-//! Corpora inside the program: sentences with their sources, pairs of translations, reviews, and pictures drawn by `assets/corpora/pictures.py`.
+//! Corpora inside the program: sentences with their sources, pairs of translations, reviews, reviews with the words that
+//! decide them, and pictures drawn by `assets/corpora/pictures.py`.
 
 /// A corpus inside the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,7 @@ const SENTENCES: &str = "demo:sentences";
 const DRAWN: &str = "demo:pictures";
 const PAIRS: &str = "demo:pairs";
 const REVIEWS: &str = "demo:reviews";
+const RATIONALES: &str = "demo:rationales";
 
 macro_rules! picture {
     ($label:literal, $name:literal) => {
@@ -58,7 +60,7 @@ pub(super) static PICTURES: [(&str, &str, &[u8]); 32] = [
 
 /// Names of the corpora inside the program.
 pub fn corpora() -> impl Iterator<Item = &'static str> {
-    [SENTENCES, DRAWN, PAIRS, REVIEWS].into_iter()
+    [SENTENCES, DRAWN, PAIRS, REVIEWS, RATIONALES].into_iter()
 }
 
 /// The corpus called `name`.
@@ -67,6 +69,7 @@ pub fn corpus(name: &str) -> Option<BundledCorpus> {
         SENTENCES => Some(BundledCorpus::Table(include_bytes!("../../../../assets/corpora/sentences.csv"))),
         PAIRS => Some(BundledCorpus::Table(include_bytes!("../../../../assets/corpora/pairs.tsv"))),
         REVIEWS => Some(BundledCorpus::Table(include_bytes!("../../../../assets/corpora/reviews.csv"))),
+        RATIONALES => Some(BundledCorpus::Table(include_bytes!("../../../../assets/corpora/rationales.csv"))),
         DRAWN => Some(BundledCorpus::Pictures(PICTURES.iter().map(|(label, name, _)| (*label, *name)).collect())),
         _ => None,
     }
