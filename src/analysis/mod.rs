@@ -47,6 +47,7 @@ pub mod stats;
 pub mod stream_norms;
 pub mod timing;
 pub mod welch;
+pub mod word_links;
 pub mod written;
 
 pub use point_cloud::{CloudToken, PointCloud, lengths_of};

@@ -31,6 +31,7 @@ mod view_kind;
 mod view_options;
 pub mod views;
 pub mod web;
+pub mod word_links;
 pub mod write;
 
 pub use font::{Align, FontSource, Typesetter};

@@ -23,7 +23,7 @@ impl PathKind {
         match extension.as_str() {
             ending if PICTURE_FILES.contains(&ending) => Self::Image,
             "txt" | "md" | "text" => Self::Text,
-            "csv" | "tsv" | "jsonl" | "ndjson" => Self::Corpus,
+            "csv" | "tsv" | "jsonl" | "ndjson" | "conllu" => Self::Corpus,
             saved::EXTENSION => Self::Session,
             _ => Self::Model,
         }

@@ -35,7 +35,7 @@ pub const MAX_TEXT_BYTES: u64 = 4_000_000;
 /// Answers that may wait for the next frame; more would mean that frames have stopped.
 const MAX_WAITING: usize = 64;
 /// Endings of files with many inputs.
-const CORPUS_FILES: [&str; 9] = ["txt", "md", "csv", "tsv", "json", "jsonl", "ndjson", "safetensors", "npz"];
+const CORPUS_FILES: [&str; 10] = ["txt", "md", "csv", "tsv", "json", "jsonl", "ndjson", "conllu", "safetensors", "npz"];
 /// Nobody closes a file dialog this fast: an answer within this time means that none was shown.
 const NO_DIALOG_SECS: f64 = 0.15;
 

@@ -120,7 +120,7 @@ pub fn probe_vectors(order: ProbeOrder<'_>, control: &Control<'_>) -> Result<Pro
                 continue;
             }
         };
-        let labelled = match labelled(item, order.labels, capture.query_tokens(stack)) {
+        let labelled = match labelled(list, item, order.labels, capture.query_tokens(stack)) {
             Ok(labelled) => labelled,
             Err(why) => {
                 found.left_out.push((nth, why));
@@ -164,7 +164,12 @@ fn check_memory(model: &Model, found: &ProbeVectors, (done, n): (usize, usize)) 
 }
 
 /// The tokens, labels and words of one input.
-fn labelled<'a>(item: &'a Item, labels: LabelOf, tokens: &[Token]) -> Result<Vec<LabelledTokens<'a>>, String> {
+fn labelled<'a>(
+    list: &InputList,
+    item: &'a Item,
+    labels: LabelOf,
+    tokens: &[Token],
+) -> Result<Vec<LabelledTokens<'a>>, String> {
     let (LabelOf::Texts(column, _) | LabelOf::Words(column)) = labels;
     let value = item.values.get(column).and_then(Option::as_deref).map(str::trim).filter(|value| !value.is_empty());
     let value = value.ok_or("it has no label")?;
@@ -182,13 +187,8 @@ fn labelled<'a>(item: &'a Item, labels: LabelOf, tokens: &[Token]) -> Result<Vec
             Ok(vec![LabelledTokens { tokens, label: value, word: None }])
         };
     };
-    let text = item.content.text().ok_or("it has no words")?;
-    let spans = words_of(text);
-    let tags: Vec<&str> = if value.contains('|') {
-        value.split('|').map(str::trim).collect()
-    } else {
-        value.split_whitespace().collect()
-    };
+    let (text, spans) = item.content.text().zip(list.words_of(item)).ok_or("it has no words")?;
+    let tags = labels_in(value);
     if tags.len() != spans.len() {
         return Err(format!("it has {} and {}", counted(spans.len(), "word"), counted(tags.len(), "label")));
     }
@@ -201,10 +201,9 @@ fn labelled<'a>(item: &'a Item, labels: LabelOf, tokens: &[Token]) -> Result<Vec
     Ok(spans.into_iter().zip(tags).filter_map(of_word).collect())
 }
 
-/// Where the words of a text are, as spaces part them.
-fn words_of(text: &str) -> Vec<Range<usize>> {
-    let start = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
-    text.split_whitespace().map(|word| start(word)..start(word) + word.len()).collect()
+/// The labels of words in a cell, between bars or spaces.
+pub fn labels_in(cell: &str) -> Vec<&str> {
+    if cell.contains('|') { cell.split('|').map(str::trim).collect() } else { cell.split_whitespace().collect() }
 }
 
 /// The mean over some tokens of the vectors at a place; the first place is before all layers where the stream is read.
@@ -269,19 +268,20 @@ mod tests {
         ];
         for tags in ["JJ NNS VB", "JJ|NNS | VB"] {
             let item = item(tags);
-            let found = labelled(&item, LabelOf::Words(0), &tokens).unwrap();
+            let found = labelled(&InputList::default(), &item, LabelOf::Words(0), &tokens).unwrap();
             let told: Vec<_> = found.iter().map(|of| (of.word.unwrap(), of.label, of.tokens.clone())).collect();
             assert_eq!(told, [("New", "JJ", vec![1]), ("Yorkers", "NNS", vec![2, 3]), ("run", "VB", vec![4])]);
         }
         let few = item("JJ NNS");
-        let said = labelled(&few, LabelOf::Words(0), &tokens).err().unwrap();
+        let said = labelled(&InputList::default(), &few, LabelOf::Words(0), &tokens).err().unwrap();
         assert!(said.contains("3 words and 2 labels"), "{said}");
         let whole = item("positive");
-        let pooled = |pool| labelled(&whole, LabelOf::Texts(0, pool), &tokens).unwrap().remove(0).tokens;
+        let pooled =
+            |pool| labelled(&InputList::default(), &whole, LabelOf::Texts(0, pool), &tokens).unwrap().remove(0).tokens;
         assert_eq!(
             [pooled(Pool::Words), pooled(Pool::First), pooled(Pool::Last)],
             [vec![1, 2, 3, 4], vec![0], vec![4]]
         );
-        assert!(labelled(&whole, LabelOf::Texts(1, Pool::Words), &tokens).is_err());
+        assert!(labelled(&InputList::default(), &whole, LabelOf::Texts(1, Pool::Words), &tokens).is_err());
     }
 }

@@ -268,6 +268,8 @@ mod stored;
 mod support;
 /// What newcomers want to do first.
 mod surveys;
+/// Relations of a treebank that heads attend along.
+mod syntax;
 mod tasks;
 /// Layers, file sizes and the single copy of gemm: what the architecture promises.
 mod text_view;

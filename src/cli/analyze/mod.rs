@@ -21,6 +21,7 @@ mod likeness;
 mod over_corpus;
 mod probe;
 mod rationales;
+mod syntax;
 mod twins;
 
 use std::{
@@ -41,7 +42,7 @@ use crate::{
             jacobian,
             report::{MethodSpec, model_json, tokens_json},
         },
-        head_page, lengths as by_length, likeness as of_states, probe as of_sites, rationale, sae, timing,
+        head_page, lengths as by_length, likeness as of_states, probe as of_sites, rationale, sae, timing, word_links,
     },
     capture::Capture,
     export,
@@ -113,6 +114,8 @@ commands! {
     JacobianLens = jacobian_lens::FitArguments, jacobian::JACOBIAN_LENS;
     /// Agreement of methods with the words that people marked.
     Rationales = rationales::RationaleArguments, rationale::RATIONALES;
+    /// Relations of a treebank that heads find.
+    Syntax = syntax::SyntaxArguments, word_links::SYNTAX;
     /// Linear probes of a site.
     Probe = probe::ProbeArguments, of_sites::PROBE;
     /// Features of a sparse autoencoder over many texts.

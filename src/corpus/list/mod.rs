@@ -1,11 +1,12 @@
 //! What a corpus is made of, before anything was run: texts or pictures with annotations, read from the bytes
 //! of a file.
 
+mod conllu;
 mod json;
 mod table;
 mod text;
 
-use std::path::PathBuf;
+use std::{ops::Range, path::PathBuf};
 
 use crate::{
     capture::groups::{GroupError, GroupedText},
@@ -18,6 +19,9 @@ pub const MAX_INPUTS: usize = 2_000_000;
 /// Names of columns that hold the text, the likeliest first.
 const TEXT_COLUMNS: [&str; 10] =
     ["text", "sentence", "content", "review", "body", "document", "prompt", "input", "question", "title"];
+
+/// Name of the column with the words of each text.
+const WORDS: &str = "words";
 
 /// Inputs in their order, with what is known about each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,6 +76,8 @@ pub enum ListKind {
     Json,
     /// One text or object a line.
     JsonLines,
+    /// A treebank: a word a line, with its class, syntactic head and relation.
+    Conllu,
 }
 
 /// What can be chosen about reading.
@@ -153,6 +159,7 @@ impl ListKind {
             Some("csv" | "tsv") => Self::Table,
             Some("json") => Self::Json,
             Some("jsonl" | "ndjson") => Self::JsonLines,
+            Some("conllu") => Self::Conllu,
             _ => Self::Text,
         }
     }
@@ -180,6 +187,7 @@ impl InputList {
             ListKind::Table => table::parse(text, options.text_column.as_deref()),
             ListKind::Json => json::parse(text, options.text_column.as_deref()),
             ListKind::JsonLines => json::parse_lines(text, options.text_column.as_deref()),
+            ListKind::Conllu => conllu::parse(text, options.text_column.as_deref()),
         }?;
         if let Some(wanted) = &options.groups_column {
             if options.split == Split::Sentences {
@@ -216,6 +224,19 @@ impl InputList {
             item.content = Content::Grouped(grouped.map_err(|problem| ListError::Groups { number, problem })?);
         }
         Ok(())
+    }
+
+    /// Where the words of an input's text are: those of its column `words` where it has one that fits, else as spaces part
+    /// them; `None` of a picture.
+    pub fn words_of(&self, item: &Item) -> Option<Vec<Range<usize>>> {
+        let text = item.content.text()?;
+        let column = self.columns.iter().position(|name| name == WORDS);
+        let words = column.and_then(|column| item.values.get(column)?.as_deref());
+        if let Some(Ok(GroupedText { groups, .. })) = words.map(|words| GroupedText::segmented(text, words)) {
+            return Some(groups);
+        }
+        let start = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+        Some(text.split_whitespace().map(|word| start(word)..start(word) + word.len()).collect())
     }
 
     /// An input's annotations that have a value, with their names.
