@@ -12,7 +12,7 @@ use std::{
 };
 
 use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Storage, Tensor, WithDType, bail};
-use half::{bf16, f16, slice::HalfFloatSliceExt as _};
+use half::{bf16, f16, slice::HalfFloatSliceExt as _, vec::HalfBitsVecExt as _};
 use rayon::prelude::*;
 
 use super::{
@@ -305,8 +305,9 @@ impl InplaceOp1 for TakeOp {
         // Zeros that nobody touches take no memory, and keep every view of the table inside its storage.
         let zeros = match &*storage {
             CpuStorage::F32(values) => CpuStorage::F32(vec![0.0; values.len()]),
-            CpuStorage::F16(values) => CpuStorage::F16(vec![f16::ZERO; values.len()]),
-            CpuStorage::BF16(values) => CpuStorage::BF16(vec![bf16::ZERO; values.len()]),
+            // Zeros of numbers that the language does not know would be written one by one.
+            CpuStorage::F16(values) => CpuStorage::F16(vec![0u16; values.len()].reinterpret_into()),
+            CpuStorage::BF16(values) => CpuStorage::BF16(vec![0u16; values.len()].reinterpret_into()),
             _ => bail!("a table has numbers of another kind"),
         };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::mem::replace(storage, zeros));
