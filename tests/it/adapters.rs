@@ -4,12 +4,15 @@ use std::{fs, path::Path};
 
 use attnscope::{
     capture::Capture,
+    ids::{HeadId, StackKind},
     model::{LoadError, Logits, Model, RunPlan, Sites, locate, uninterrupted},
+    session::gallery::{EXAMPLES, Example},
 };
 
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
 use crate::{
+    gallery::{all_heads, capture},
     parity::{Reference, fixture},
     weights::engine,
 };
@@ -133,4 +136,26 @@ fn an_adapter_that_cannot_be_merged_is_refused_with_the_reason() {
     assert_says(&none, &["has no adapter_model.safetensors"]);
     let away = changed("gpt2", "gpt2", set("base_model_name_or_path", "acme/none".into()));
     assert_says(&away, &["an adapter for “acme/none”", "attnscope pull", "merge_and_unload()"]);
+}
+
+#[test]
+fn an_adapter_for_reviews_goes_on_where_the_storyteller_ends_and_reads_the_story_by_other_heads() {
+    let example = EXAMPLES.iter().find(|example| example.title == "A film in a fairy tale").unwrap();
+    let [story, review] = [example.model, example.beside[0]].map(|model| capture(&Example { model, ..*example }));
+    let first = |capture: &Capture| {
+        let row = capture.prediction().unwrap().rows.last().unwrap().clone();
+        (row.top[0].label.clone(), row.top[0].value)
+    };
+    assert_eq!(first(&story).0, ".");
+    // PEFT gives “ in” 0.136.
+    assert!(first(&review).0 == "␣in" && (first(&review).1 - 0.136).abs() < 1e-3, "{:?}", first(&review));
+    let moved = |head| {
+        let of = |capture: &Capture| capture.stored_pattern(head).unwrap();
+        let (a, b) = (of(&story), of(&review));
+        a.as_slice().iter().zip(b.as_slice()).map(|(a, b)| (a - b).abs()).sum::<f32>() / (2 * a.n_rows()) as f32
+    };
+    let mut heads: Vec<HeadId> = all_heads(&story, StackKind::SelfAttention).collect();
+    heads.sort_by(|a, b| moved(*b).total_cmp(&moved(*a)));
+    assert_eq!((heads[0].layer, heads[0].head), example.head.unwrap(), "{}", moved(heads[0]));
+    assert_eq!(heads.last().unwrap().layer, 0, "what looks at the last tokens stays as it was");
 }

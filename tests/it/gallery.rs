@@ -117,6 +117,7 @@ fn claims(example: &Example) -> Vec<Claim> {
         "One vector" => {
             vec![Claim::Rests("</s>"), Claim::Writes("Mon père est une femme, mon père est très professeur.")]
         }
+        "A film in a fairy tale" => vec![Claim::Predicts(".", 0.5)],
         "With attention" => vec![
             Claim::Writes("Mon père est médecin et ma mère est professeur."),
             Claim::Aligns(&[("père", "father"), ("médecin", "doctor"), ("mère", "mother"), ("professeur", "teacher")]),
@@ -257,7 +258,7 @@ pub fn opened(example: &Example) -> (Model, Encoded) {
     (model, encoded)
 }
 
-fn capture(example: &Example) -> Capture {
+pub fn capture(example: &Example) -> Capture {
     let (model, input) = opened(example);
     let sites = example.view.spec().wants.iter().copied().fold(Sites::standard(), Sites::with);
     let plan = RunPlan { sites, logits: Logits::KeepFew, ..RunPlan::default() };

@@ -422,7 +422,7 @@ fn models_are_listed_with_their_shapes_and_what_they_need() {
         "{problems:?}"
     );
     let bundled: Vec<_> = listed.iter().filter(|(source, _)| matches!(source, ModelSource::Bundled(_))).collect();
-    assert_eq!(bundled.len(), 22);
+    assert_eq!(bundled.len(), 23);
     for (source, known) in bundled {
         assert!(
             known.problem.is_none() && known.needs.is_some_and(|needs| needs.bytes > 10_000),

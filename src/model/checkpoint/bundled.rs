@@ -6,10 +6,12 @@ pub use corpora::{BundledCorpus, corpora, corpus};
 
 use super::ModelFiles;
 
-/// A checkpoint: its name and its files.
+/// A checkpoint, or an adapter: its name and its files.
 struct BundledModel {
     name: &'static str,
     files: &'static [(&'static str, &'static [u8])],
+    /// The model into which it is merged, of an adapter.
+    base: Option<&'static str>,
 }
 
 macro_rules! file {
@@ -21,7 +23,14 @@ macro_rules! file {
 /// A checkpoint of the files of one folder, and of files that it shares with others.
 macro_rules! checkpoint {
     ($name:literal, $folder:literal, [$($file:literal),+ $(,)?] $(, $shared:literal: $bytes:ident)*) => {
-        BundledModel { name: $name, files: &[$(($file, file!($folder, $file)),)+ $(($shared, $bytes)),*] }
+        BundledModel { name: $name, files: &[$(($file, file!($folder, $file)),)+ $(($shared, $bytes)),*], base: None }
+    };
+}
+
+/// An adapter of the files of one folder.
+macro_rules! adapter {
+    ($name:literal, $folder:literal, $base:literal, [$($file:literal),+]) => {
+        BundledModel { name: $name, files: &[$(($file, file!($folder, $file)),)+], base: Some($base) }
     };
 }
 
@@ -41,11 +50,12 @@ static REVIEW_PLACES: &[u8] = file!("bilstm", "model.safetensors.index.json");
 static REVIEW_VOCABULARY: &[u8] = file!("bilstm", "tokenizer.json");
 static REVIEW_TOKENIZER: &[u8] = file!("bilstm", "tokenizer_config.json");
 
-static MODELS: [BundledModel; 22] = [
+static MODELS: [BundledModel; 23] = [
     checkpoint!(
         "demo:gpt", "gpt", ["config.json", "model.safetensors"],
         "tokenizer.json": STORY_VOCABULARY, "tokenizer_config.json": STORY_TOKENIZER
     ),
+    adapter!("demo:gpt-reviews", "gpt-reviews", "demo:gpt", ["adapter_config.json", "adapter_model.safetensors"]),
     checkpoint!(
         "demo:reader", "reader", ["config.json", "model.safetensors"],
         "tokenizer.json": STORY_VOCABULARY, "tokenizer_config.json": STORY_TOKENIZER
@@ -153,10 +163,14 @@ pub fn models() -> impl Iterator<Item = &'static str> {
     MODELS.iter().map(|model| model.name)
 }
 
-/// The files of the model called `name`, an ordinary checkpoint.
+/// The files of the model called `name`: an ordinary checkpoint, with the adapter where it is one.
 pub fn model(name: &str) -> Option<ModelFiles> {
     let model = MODELS.iter().find(|model| model.name == name)?;
-    Some(ModelFiles::embedded(model.name, model.files))
+    let files = ModelFiles::embedded(model.name, model.files);
+    match model.base {
+        Some(base) => Some(self::model(base)?.with_adapter(files)),
+        None => Some(files),
+    }
 }
 
 /// A sample picture: its name and the bytes of its file.

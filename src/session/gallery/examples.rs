@@ -438,6 +438,15 @@ pub(super) const EXAMPLES: &[Example] = &[
         ..BOTTLENECK
     },
     Example {
+        title: "A film in a fairy tale",
+        hint: "Beside it the same model with an adapter for reviews: its film goes on, the storyteller’s sentence ends",
+        beside: &["demo:gpt-reviews"],
+        input: ExampleInput::Text("Once upon a time there was a film"),
+        head: Some((2, 1)),
+        query: Some(9),
+        ..GPT
+    },
+    Example {
         title: "With attention",
         hint: "Same data, same size, but each step chooses its words: doctor, mother and teacher are all there",
         beside: &["demo:bottleneck"],
