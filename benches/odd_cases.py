@@ -89,6 +89,7 @@ NUMBERS = {
     "dinov2_with_registers": DINO,
     "distilbert": dict(vocab_size=61, dim=24, n_layers=2, n_heads=3, hidden_dim=40, max_position_embeddings=30),
     "electra": BERT | dict(embedding_size=16),
+    "eurobert": LLAMA | dict(pad_token_id=0),
     "gemma": GEMMA,
     "gemma2": GEMMA,
     "gemma3_text": GEMMA,
@@ -105,6 +106,7 @@ NUMBERS = {
     "mistral": LLAMA,
     "mixtral": LLAMA | dict(num_local_experts=4),
     "modernbert": BERT | dict(num_hidden_layers=3, local_attention=6, pad_token_id=0),
+    "modernbert-decoder": BERT | dict(num_hidden_layers=3, local_attention=6, pad_token_id=0, bos_token_id=1, eos_token_id=2),
     "mpnet": BERT,
     "mt5": T5,
     "olmo2": LLAMA,
@@ -437,6 +439,48 @@ def encoders():
     case("modernbert-questions", "ModernBertForQuestionAnswering", headless="QuestionAnswering")
     case("modernbert-choice", "ModernBertForMultipleChoice", headless="MultipleChoice")
     case("modernbert-all-local", "ModernBertForMaskedLM", layer_types=["sliding_attention"] * 3, decoder_bias=False)
+
+
+def both_ways():
+    """Layers that encoders and decoders share."""
+    case("eurobert-minimal", "EuroBertForMaskedLM", minimal=True)
+    case("eurobert-biases", "EuroBertForMaskedLM", attention_bias=True, mlp_bias=True)
+    case("eurobert-tied", "EuroBertForMaskedLM", tie_word_embeddings=True, rms_norm_eps=0.01)
+    case("eurobert-tied-bias", "EuroBertForMaskedLM", tie_word_embeddings=True, mlp_bias=True)
+    case("eurobert-one-key", "EuroBertForMaskedLM", num_key_value_heads=1)
+    case("eurobert-own-keys", "EuroBertModel", num_key_value_heads=None, edit=without("num_key_value_heads"))
+    case("eurobert-wide-heads", "EuroBertForMaskedLM", head_dim=10, hidden_act="gelu")
+    case("eurobert-yarn", "EuroBertForMaskedLM", rope_parameters=dict(YARN))
+    case("eurobert-older", "EuroBertForMaskedLM", edit=without("rope_parameters", rope_theta=250.0, rope_scaling=None))
+    case("eurobert-silent", "EuroBertForMaskedLM", edit=without("rope_parameters", "head_dim"))
+    case("eurobert-first", "EuroBertForSequenceClassification", classifier_pooling="bos", num_labels=3)
+    case("eurobert-mean", "EuroBertForSequenceClassification", classifier_pooling="mean", num_labels=3)
+    case("eurobert-late", "EuroBertForSequenceClassification", num_labels=3, edit=without("classifier_pooling"))
+    case("eurobert-labels", "EuroBertForSequenceClassification", num_labels=4, problem_type="multi_label_classification")
+    case("eurobert-score", "EuroBertForSequenceClassification", num_labels=1)
+    case("eurobert-other-pooling", "EuroBertForSequenceClassification", edit=without(classifier_pooling="max"), refusal="classifier_pooling")
+    case("eurobert-tokens", "EuroBertForTokenClassification", num_labels=3)
+    case("eurobert-causal", "EuroBertForMaskedLM", is_causal=True)
+    case("eurobert-decoder", "EuroBertForMaskedLM", is_decoder=True)
+    name = "ModernBertDecoderForCausalLM"
+    plain = dict(rope_type="default", rope_theta=50.0)
+    case("modernbert-decoder-minimal", name, minimal=True)
+    case("modernbert-decoder-odd-window", name, local_attention=5, norm_eps=1e-2)
+    case("modernbert-decoder-narrow", name, local_attention=2)
+    case("modernbert-decoder-no-window", name, edit=without("sliding_window", local_attention=1), refusal="local_attention")
+    case("modernbert-decoder-other-window", name, edit=without(sliding_window=4))
+    case("modernbert-decoder-older", name, edit=without("layer_types", "rope_parameters", "sliding_window", global_attn_every_n_layers=2, global_rope_theta=500.0, local_rope_theta=70.0))
+    case("modernbert-decoder-yarn", name, rope_parameters=dict(full_attention=YARN, sliding_attention=plain), max_position_embeddings=96)
+    case("modernbert-decoder-scaling", name, edit=without("rope_parameters", rope_scaling=dict(rope_type="linear", factor=2.0)))
+    case("modernbert-decoder-untied", name, tie_word_embeddings=False, decoder_bias=False)
+    case("modernbert-decoder-biases", name, attention_bias=True, mlp_bias=True, norm_bias=True, classifier_bias=True)
+    case("modernbert-decoder-all-local", name, layer_types=["sliding_attention"] * 3)
+    case("modernbert-decoder-all-global", name, layer_types=["full_attention"] * 3, hidden_activation="silu")
+    case("modernbert-decoder-relu", name, classifier_activation="relu")
+    case("modernbert-decoder-classes", "ModernBertDecoderForSequenceClassification", num_labels=3, ids=PADDED)
+    case("modernbert-decoder-score", "ModernBertDecoderForSequenceClassification", num_labels=1, classifier_bias=True)
+    case("modernbert-decoder-body", "ModernBertDecoderModel")
+    case("modernbert-decoder-not-causal", name, edit=without(is_causal=False), refusal="is_causal")
 
 
 def deberta():
@@ -869,5 +913,5 @@ def pairs():
     case("pair-camembert-camembert", reading, parts=(("CamembertModel", {}), ("CamembertForCausalLM", {})), target=target)
 
 
-for family in (encoders, deberta, gpts, llamas, experts, gemmas, phis, of_neighbours, later_decoders, readers_and_writers, pictures, pairs):
+for family in (encoders, both_ways, deberta, gpts, llamas, experts, gemmas, phis, of_neighbours, later_decoders, readers_and_writers, pictures, pairs):
     family()

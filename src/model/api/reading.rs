@@ -48,6 +48,7 @@ impl Model {
             Reads::Each => HeadReads::At(row),
             Reads::First | Reads::FirstTwo | Reads::FirstAndMean { .. } => HeadReads::At(0),
             Reads::Mean { n_prefix } => HeadReads::MeanFrom(n_prefix),
+            Reads::MeanOfEach => HeadReads::MeanFrom(0),
             reads @ (Reads::Last { .. } | Reads::End { .. }) => match &input.source {
                 Payload::Text { ids, .. } => HeadReads::At(reads.place(ids).unwrap_or(0)),
                 Payload::Image { .. } => HeadReads::At(0),

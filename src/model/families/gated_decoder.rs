@@ -27,8 +27,38 @@ struct DecoderShape {
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: &Variant) -> Result<Network, LoadError> {
     let shape = shape(config, variant)?;
-    let (d_model, n_vocab, n_ctx) = (shape.d_model, config.n_vocab()?, config.n_ctx()?);
+    let output = Output::new("lm_head", variant.tied);
+    let (embedding, stack) = body(config, weights, variant, &shape)?;
+    let word = embedding.word.rows()?;
+    let mut head = head(config, weights, output, word)?;
+    if let Some(head) = head.as_mut().filter(|head| head.kind == HeadKind::NextToken) {
+        let factor = shape.multipliers.logits;
+        head.transform.scale = (factor != 1.0).then_some(factor);
+        if let Some(caps) = variant.caps {
+            head.softcap = config.number_unless_null("final_logit_softcapping", caps.logits)?.map(|cap| cap as f32);
+        }
+    }
+    let n_vocab = word.dim(0)?;
+    Ok(network(variant.family, (shape.d_model, n_vocab), embedding, stack, head))
+}
 
+/// The same without a head, and with every token seeing all others.
+pub(super) fn encoder(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    variant: &Variant,
+) -> Result<(TextEmbedding, Stack), LoadError> {
+    body(config, weights, variant, &DecoderShape { causal: false, ..shape(config, variant)? })
+}
+
+/// Embeddings and layers.
+fn body(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    variant: &Variant,
+    shape: &DecoderShape,
+) -> Result<(TextEmbedding, Stack), LoadError> {
+    let (d_model, n_vocab, n_ctx) = (shape.d_model, config.n_vocab()?, config.n_ctx()?);
     weights.set_prefix("model.", &["embed_tokens.weight", "norm.weight"]);
     let output = Output::new("lm_head", variant.tied);
     let word = output.table(config, weights, "model.embed_tokens.weight", &[n_vocab, d_model])?;
@@ -51,20 +81,11 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: &Varian
     let mut blocks = Vec::new();
     for (layer, window) in windows.into_iter().enumerate() {
         let rotary = places[own(window)].filter(|_| uses_rope[layer]);
-        blocks.push(block(config, weights, variant, &shape, LayerPlan { layer, window, rotary })?);
+        blocks.push(block(config, weights, variant, shape, LayerPlan { layer, window, rotary })?);
     }
     let final_norm = Some(norm(weights, variant, "model.norm", d_model, shape.eps)?);
-    let mut head = head(config, weights, output, &word)?;
-    if let Some(head) = head.as_mut().filter(|head| head.kind == HeadKind::NextToken) {
-        let factor = shape.multipliers.logits;
-        head.transform.scale = (factor != 1.0).then_some(factor);
-        if let Some(caps) = variant.caps {
-            head.softcap = config.number_unless_null("final_logit_softcapping", caps.logits)?.map(|cap| cap as f32);
-        }
-    }
     let embedding = TextEmbedding { scale: shape.multipliers.embedding, ..TextEmbedding::unending(word, n_ctx) };
-    let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
-    Ok(network(variant.family, (d_model, n_vocab), embedding, stack, head))
+    Ok((embedding, Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) }))
 }
 
 fn shape(config: &Config, variant: &Variant) -> Result<DecoderShape, LoadError> {

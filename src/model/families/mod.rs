@@ -18,6 +18,7 @@ mod distilbert;
 mod electra;
 mod encoder;
 mod encoder_decoder;
+mod eurobert;
 mod experts;
 mod family;
 mod gated_decoder;
@@ -132,6 +133,7 @@ const FAMILIES: &[&[Family]] = &[
     dinov2::FAMILIES,
     distilbert::FAMILIES,
     electra::FAMILIES,
+    eurobert::FAMILIES,
     gemma::FAMILIES,
     gemma2::FAMILIES,
     gemma3::FAMILIES,

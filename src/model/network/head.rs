@@ -66,6 +66,8 @@ pub(crate) enum Reads {
     End { token: u32 },
     /// The mean of all after `n_prefix` tokens (BEiT).
     Mean { n_prefix: usize },
+    /// The mean of what is made of each before the last linear map (EuroBERT).
+    MeanOfEach,
     /// The first beside the mean of all after `n_prefix` tokens (DINOv2).
     FirstAndMean { n_prefix: usize },
     /// The first two side by side: CLS and distillation token (DeiT).
@@ -116,7 +118,7 @@ impl Reads {
             Self::First => Some(0..1),
             Self::FirstTwo => Some(0..2),
             Self::Last { .. } | Self::End { .. } => Some(place..place + 1),
-            Self::Mean { .. } | Self::FirstAndMean { .. } => None,
+            Self::Mean { .. } | Self::MeanOfEach | Self::FirstAndMean { .. } => None,
         }
     }
 }
@@ -179,6 +181,7 @@ impl Head {
             Reads::First => x.narrow(0, 0, 1)?,
             Reads::Last { .. } | Reads::End { .. } => x.narrow(0, place, 1)?,
             Reads::Mean { n_prefix } => mean(n_prefix)?,
+            Reads::MeanOfEach => x.clone(),
             Reads::FirstAndMean { n_prefix } => Tensor::cat(&[x.narrow(0, 0, 1)?, mean(n_prefix)?], 1)?,
             Reads::FirstTwo => x.narrow(0, 0, 2)?.reshape((1, 2 * x.dim(1)?))?,
         };
@@ -192,10 +195,10 @@ impl Head {
         if let Some(activation) = activation {
             x = kernels::activation(&x, *activation)?;
         }
-        match norm {
-            Some(norm) => norm.forward(&x),
-            None => Ok(x),
+        if let Some(norm) = norm {
+            x = norm.forward(&x)?;
         }
+        if self.reads == Reads::MeanOfEach { x.mean_keepdim(0) } else { Ok(x) }
     }
 
     /// Logits and predictions as planned. `label` names a vocabulary id; `checkpoint` is called
