@@ -89,6 +89,7 @@ NUMBERS = {
     "dinov2_with_registers": DINO,
     "distilbert": dict(vocab_size=61, dim=24, n_layers=2, n_heads=3, hidden_dim=40, max_position_embeddings=30),
     "electra": BERT | dict(embedding_size=16),
+    "esm": BERT | dict(pad_token_id=1, mask_token_id=21),
     "eurobert": LLAMA | dict(pad_token_id=0),
     "gemma": GEMMA,
     "gemma2": GEMMA,
@@ -278,7 +279,7 @@ def final_of(model, blocks):
     if model.config.model_type.startswith("clip"):
         return blocks[-1]
     for module in model.modules():
-        found = first(module, "norm", "ln_f", "final_layer_norm", "final_layernorm", "layernorm", "final_norm", "post_layernorm")
+        found = first(module, "norm", "ln_f", "final_layer_norm", "final_layernorm", "layernorm", "final_norm", "post_layernorm", "emb_layer_norm_after")
         if found is not None and any(isinstance(child, torch.nn.ModuleList) for child in module.modules()) and module not in set(blocks):
             return found
     return blocks[-1]
@@ -358,6 +359,9 @@ def expected_sites(case, model, wide=False):
         if site == "scores":
             # What is hidden has the smallest number there is.
             sites[name] = sites[name].masked_fill(sites[name] < -1e30, float("-inf"))
+        if kind == "esm" and site == "q":
+            # The same of ESM.
+            sites[name] = sites[name] * (model.config.hidden_size / model.config.num_attention_heads) ** 0.5
         if kind == "opt" and site == "q":
             # OPT scales its queries before they reach the attention function; the scale is not part of q.
             sites[name] = sites[name] * (model.config.hidden_size // model.config.num_attention_heads) ** 0.5
@@ -481,6 +485,28 @@ def both_ways():
     case("modernbert-decoder-score", "ModernBertDecoderForSequenceClassification", num_labels=1, classifier_bias=True)
     case("modernbert-decoder-body", "ModernBertDecoderModel")
     case("modernbert-decoder-not-causal", name, edit=without(is_causal=False), refusal="is_causal")
+
+
+def residues():
+    rotary = dict(position_embedding_type="rotary")
+    case("esm-minimal", "EsmForMaskedLM", minimal=True)
+    case("esm-rotary", "EsmForMaskedLM", **rotary, rope_theta=500.0)
+    case("esm-dropped", "EsmForMaskedLM", **rotary, token_dropout=True)
+    case("esm-dropped-nothing", "EsmForMaskedLM", **rotary, token_dropout=True, mask_token_id=60)
+    case("esm-dropped-much", "EsmForMaskedLM", token_dropout=True, ids=[21, 21, 5, 21, 9, 21])
+    case("esm-dropped-unnamed", "EsmForMaskedLM", **rotary, edit=without("mask_token_id", token_dropout=True), refusal="mask_token_id")
+    case("esm-normed", "EsmForMaskedLM", emb_layer_norm_before=True, layer_norm_eps=0.01)
+    case("esm-padded", "EsmForMaskedLM", pad_token_id=0, ids=PADDED)
+    case("esm-untied", "EsmForMaskedLM", **rotary, tie_word_embeddings=False)
+    case("esm-decoder", "EsmForMaskedLM", **rotary, is_decoder=True)
+    case("esm-not-causal", "EsmForMaskedLM", **rotary, is_decoder=True, is_causal=False)
+    case("esm-cross", "EsmForMaskedLM", edit=without(add_cross_attention=True), refusal="add_cross_attention")
+    case("esm-folding", "EsmForMaskedLM", edit=without(is_folding_model=True), refusal="is_folding_model")
+    case("esm-classes", "EsmForSequenceClassification", **rotary, num_labels=3)
+    case("esm-tokens", "EsmForTokenClassification", num_labels=3)
+    case("esm-body", "EsmModel", **rotary)
+    case("esm-scaling", "EsmForMaskedLM", **rotary, edit=without(rope_scaling=dict(rope_type="linear", factor=2.0)))
+    case("esm-relative", "EsmForMaskedLM", edit=without(position_embedding_type="relative_key"), refusal="position_embedding_type")
 
 
 def deberta():
@@ -913,5 +939,5 @@ def pairs():
     case("pair-camembert-camembert", reading, parts=(("CamembertModel", {}), ("CamembertForCausalLM", {})), target=target)
 
 
-for family in (encoders, both_ways, deberta, gpts, llamas, experts, gemmas, phis, of_neighbours, later_decoders, readers_and_writers, pictures, pairs):
+for family in (encoders, both_ways, residues, deberta, gpts, llamas, experts, gemmas, phis, of_neighbours, later_decoders, readers_and_writers, pictures, pairs):
     family()

@@ -56,6 +56,7 @@ fn unigram() -> Vec<u8> {
 fn vocabulary(class: &str) -> Vec<(&'static str, Vec<u8>)> {
     match class {
         "BertTokenizer" | "MPNetTokenizer" => vec![("tokenizer.json", file("bert/tokenizer.json"))],
+        "EsmTokenizer" => vec![("vocab.txt", file("tokenizers/esm/vocab.txt"))],
         "SiglipTokenizer" => vec![("spiece.model", file("tokenizers/t5/spiece.model"))],
         "MarianTokenizer" => ["source.spm", "target.spm", "vocab.json"]
             .map(|name| (name, file(&PathBuf::from("tokenizers/marian").join(name).display().to_string())))

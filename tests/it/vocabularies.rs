@@ -94,6 +94,7 @@ fn old_byte_level_vocabularies_give_the_reference_ids() {
         check_reference(name, "vocab.json and merges.txt");
     }
     check_reference("mpnet", "vocab.txt");
+    check_reference("esm", "vocab.txt");
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod distilbert;
 mod electra;
 mod encoder;
 mod encoder_decoder;
+mod esm;
 mod eurobert;
 mod experts;
 mod family;
@@ -133,6 +134,7 @@ const FAMILIES: &[&[Family]] = &[
     dinov2::FAMILIES,
     distilbert::FAMILIES,
     electra::FAMILIES,
+    esm::FAMILIES,
     eurobert::FAMILIES,
     gemma::FAMILIES,
     gemma2::FAMILIES,

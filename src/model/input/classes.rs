@@ -2,11 +2,12 @@
 //! whatever else the file says. After `tokenization_*.py` of version 5.24; `benches/odd_tokenizers.py` holds them against it.
 
 use tokenizers::{
-    DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper, Tokenizer,
+    AddedToken, DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper, Tokenizer,
     models::{
         ModelWrapper,
         bpe::{BPE, Vocab},
         unigram::Unigram,
+        wordlevel::WordLevel,
         wordpiece::WordPiece,
     },
     processors::roberta::RobertaProcessing,
@@ -42,6 +43,13 @@ pub(super) fn build(
         .with_pre_tokenizer(serde_json::from_value::<Option<PreTokenizerWrapper>>(parts.pre_tokenizer).map_err(part)?)
         .with_decoder(serde_json::from_value::<Option<DecoderWrapper>>(parts.decoder).map_err(part)?);
     tokens.add_to(&mut tokenizer, settings).map_err(told)?;
+    if settings.convention == Convention::Esm {
+        // Its class finds every entry of the vocabulary wherever it stands in a text, as others find special tokens.
+        let mut entries: Vec<(String, u32)> = tokenizer.get_vocab(false).into_iter().collect();
+        entries.sort_by_key(|(_, id)| *id);
+        let token = |(text, _): (String, u32)| AddedToken::from(text, false).normalized(false);
+        tokenizer.add_tokens(entries.into_iter().map(token)).map_err(told)?;
+    }
     let of_file = serde_json::from_value(processor).map_err(part)?;
     let processor = processor_of(settings, tokens, &tokenizer, of_file)?;
     tokenizer.with_post_processor(Some(processor));
@@ -72,6 +80,10 @@ fn model(
                 return Err(format!("it does not contain {unknown}"));
             }
             WordPiece::builder().vocab(vocab).unk_token(unknown).build().map_err(told)?.into()
+        }
+        Some("WordLevel") => {
+            let unknown = text("unk_token").unwrap_or_default();
+            WordLevel::builder().vocab(by_name(part.vocab)).unk_token(unknown).build().map_err(told)?.into()
         }
         Some("BPE") => {
             let mut model = BPE::builder()
@@ -153,6 +165,7 @@ fn processor_of(
         Convention::Bert | Convention::DebertaV2 => {
             template("cls_token $A sep_token", "cls_token $A sep_token $B:1 sep_token:1")
         }
+        Convention::Esm => template("cls_token $A eos_token", "cls_token $A eos_token $B eos_token"),
         Convention::MpNet => roberta("sep_token", "cls_token", true, false),
         Convention::Roberta => {
             roberta("sep_token", "cls_token", flag("trim_offsets", true), flag("add_prefix_space", false))

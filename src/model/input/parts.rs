@@ -43,6 +43,11 @@ impl TokenizerParts {
             | Convention::MBart
             | Convention::MBart50
             | Convention::DebertaV2 => Some(Self::of_scores(settings, rules)),
+            Convention::Esm => Some(Self {
+                pre_tokenizer: json!({ "type": "WhitespaceSplit" }),
+                model: json!({ "type": "WordLevel", "unk_token": unknown }),
+                ..Self::default()
+            }),
             Convention::Marian | Convention::Siglip | Convention::Other => None,
         }
     }

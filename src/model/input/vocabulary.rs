@@ -75,7 +75,7 @@ pub(super) fn codecs(files: &ModelFiles, settings: &SmallFiles) -> Result<Codecs
         }
     }
     if let Some(vocab) = read(files, VOCAB_TXT)? {
-        let settings = settings.or_family(&[Convention::Bert, Convention::MpNet]);
+        let settings = settings.or_family(&[Convention::Bert, Convention::MpNet, Convention::Esm]);
         let vocab: Vocab = WordPiece::read_bytes(&vocab).map_err(|error| bad(VOCAB_TXT, &error))?;
         let model = ModelPart { vocab: Vocabulary::Ids(vocab.into_iter().collect()), ..ModelPart::default() };
         return Ok((around_vocabulary(model, VOCAB_TXT, &settings)?, None, VOCAB_TXT));

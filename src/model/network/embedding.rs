@@ -55,6 +55,8 @@ pub(crate) struct TextEmbedding {
     pub word: Table,
     /// Factor on the token embedding: `√d_model` for Gemma and Marian, 1 for most.
     pub scale: f32,
+    /// A token that stands for nothing: the others are scaled up as if it had been left out by dropout (ESM-2).
+    pub dropped: Option<u32>,
     pub position: Option<Positions>,
     /// `[n_segments, d_embedding]`.
     pub segment: Option<Tensor>,
@@ -209,6 +211,7 @@ impl TextEmbedding {
         Self {
             word: Table::Rows(word),
             scale: 1.0,
+            dropped: None,
             token_projection: None,
             position: None,
             segment: None,
@@ -272,6 +275,9 @@ impl TextEmbedding {
         if self.scale != 1.0 {
             x = (x * f64::from(self.scale))?;
         }
+        if let Some(dropped) = self.dropped {
+            x = without(&x, ids, dropped)?;
+        }
         if let Some(projection) = &self.token_projection {
             x = projection.forward(&x)?;
         }
@@ -301,4 +307,15 @@ impl TextEmbedding {
             None => Ok(x),
         }
     }
+}
+
+/// Share of a text's tokens that were masked while ESM-2 was trained.
+const DROPPED_IN_TRAINING: f64 = 0.15 * 0.8;
+
+/// Embeddings `[n, d]` with zeros for the token `dropped`, and as large together as in training.
+fn without(x: &Tensor, ids: &[u32], dropped: u32) -> candle_core::Result<Tensor> {
+    let kept = Tensor::from_iter(ids.iter().map(|id| if *id == dropped { 0.0f32 } else { 1.0 }), x.device())?;
+    let n_dropped = ids.iter().filter(|id| **id == dropped).count();
+    let observed = n_dropped as f32 / ids.len() as f32;
+    (x.broadcast_mul(&kept.unsqueeze(1)?)? * (1.0 - DROPPED_IN_TRAINING))? / f64::from(1.0 - observed)
 }
