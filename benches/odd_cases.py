@@ -89,6 +89,7 @@ NUMBERS = {
     "dinov2_with_registers": DINO,
     "distilbert": dict(vocab_size=61, dim=24, n_layers=2, n_heads=3, hidden_dim=40, max_position_embeddings=30),
     "electra": BERT | dict(embedding_size=16),
+    "dinov3_vit": VISION | PICTURE,
     "esm": BERT | dict(pad_token_id=1, mask_token_id=21),
     "eurobert": LLAMA | dict(pad_token_id=0),
     "gemma": GEMMA,
@@ -923,6 +924,28 @@ def pictures():
     case("siglip-classes", "SiglipForImageClassification", num_labels=4, size=square)
 
 
+def places():
+    """Patches turned by their places."""
+    name = "DINOv3ViTModel"
+    size = (16, 16)
+    case("dinov3-minimal", name, minimal=True, size=size)
+    case("dinov3-registers", name, num_register_tokens=4, size=(12, 20))
+    case("dinov3-gated", name, use_gated_mlp=True, hidden_act="silu", size=size)
+    case("dinov3-no-biases", name, query_bias=False, value_bias=False, proj_bias=False, mlp_bias=False, size=size)
+    case("dinov3-key-bias", name, key_bias=True, size=size)
+    case("dinov3-gated-no-biases", name, use_gated_mlp=True, mlp_bias=False, size=(20, 8))
+    case("dinov3-theta", name, rope_theta=7.0, size=(24, 12))
+    case("dinov3-eps", name, layer_norm_eps=0.05, hidden_act="relu", size=size)
+    case("dinov3-one-head", name, num_attention_heads=1, size=size)
+    case("dinov3-narrow-heads", name, num_attention_heads=6, size=size)
+    case("dinov3-odd-heads", name, edit=without(num_attention_heads=4), refusal="heads", size=size)
+    case("dinov3-jitter", name, pos_embed_jitter=2.0, pos_embed_shift=0.5, pos_embed_rescale=None, size=size)
+    case("dinov3-oblong-patches", name, image_size=[12, 16], patch_size=[6, 4], size=(12, 24))
+    case("dinov3-one-patch", name, size=(4, 4))
+    case("dinov3-cut", name, size=(17, 19))
+    case("dinov3-grey", name, edit=without(num_channels=1), refusal="channels", size=size)
+
+
 def pairs():
     square, target = (16, 16), [2, 17, 4, 33, 8, 25]
     looking, reading = "VisionEncoderDecoderModel", "EncoderDecoderModel"
@@ -939,5 +962,5 @@ def pairs():
     case("pair-camembert-camembert", reading, parts=(("CamembertModel", {}), ("CamembertForCausalLM", {})), target=target)
 
 
-for family in (encoders, both_ways, residues, deberta, gpts, llamas, experts, gemmas, phis, of_neighbours, later_decoders, readers_and_writers, pictures, pairs):
+for family in (encoders, both_ways, residues, places, deberta, gpts, llamas, experts, gemmas, phis, of_neighbours, later_decoders, readers_and_writers, pictures, pairs):
     family()

@@ -52,6 +52,30 @@ fn pixel_values_are_those_of_the_reference() {
     }
 }
 
+/// DINOv3's processor resizes numbers, not bytes (`tests/fixtures/generate_floats.py`).
+#[test]
+fn pictures_that_are_rescaled_first_are_resized_as_pytorch_does() {
+    let file = fs::read(fixture("preprocessing/floats.safetensors")).unwrap();
+    let file = SafeTensors::deserialize(&file).unwrap();
+    assert!(file.len() >= 4);
+    for (name, tensor) in file.tensors() {
+        let (picture, filter) = name.rsplit_once('.').and_then(|(name, _)| name.rsplit_once('.')).unwrap();
+        let (resample, [_, height, width]) = (if filter == "bicubic" { 3 } else { 2 }, tensor.shape()) else {
+            panic!("{name}: {:?}", tensor.shape())
+        };
+        let size = serde_json::json!({"height": height, "width": width});
+        let settings = serde_json::json!({
+            "image_processor_type": "DINOv3ViTImageProcessorFast", "size": size, "resample": resample
+        });
+        let picture = open_picture(&ImageSource::Path(fixture("preprocessing").join(picture))).unwrap();
+        let encoded = processor(&settings).encode(&picture, (4, 4), 1).unwrap();
+        assert_eq!(encoded.size_px, (*height, *width), "{name}");
+        let expected = tensor.data().chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()));
+        let worst = expected.zip(&encoded.pixels).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst <= 5e-6, "{name}: {worst}");
+    }
+}
+
 /// Frames that cover part of their canvas, colours that count as transparent, pages and sixteen bits: each pixel is
 /// Pillow's (`tests/fixtures/generate_pictures.py`).
 #[test]

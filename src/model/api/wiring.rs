@@ -186,7 +186,7 @@ impl Model {
     /// of one shape for each; `None` where it turns nothing.
     ///
     /// # Errors
-    /// When the shapes differ.
+    /// When the shapes differ, and for patches, which are turned by row and column.
     pub fn turned(
         &self,
         (stack, layer): (StackKind, usize),
@@ -196,6 +196,10 @@ impl Model {
         let rotary = self.attention(stack, layer).and_then(|attention| attention.rotary);
         let rotary = rotary.and_then(|idx| self.stack(stack)?.rotary.get(idx));
         let (Some(rotary), Some([n_rows, width])) = (rotary, rows.first().map(Matrix::shape)) else { return Ok(None) };
+        if rotary.patches_after.is_some() {
+            let what = "its queries and keys are turned by rows and columns of patches, which is not followed here";
+            return Err(ModelError::Edit(what.to_owned()));
+        }
         let values: Vec<f32> = rows.iter().flat_map(Matrix::as_slice).copied().collect();
         let x = Tensor::from_vec(values, (rows.len(), n_rows, width), self.engine.device())?;
         let turned = kernels::rotate(&x, &rotary.turns(0..n).rows(positions))?.to_vec3::<f32>()?;

@@ -93,6 +93,6 @@ fn gated_mlp(weights: &mut Weights<'_>, layers: &Layers<'_>, layer: usize) -> Re
         let n = n_classes(weights, &format!("{joined}.weight"));
         (linear(weights, &joined, layers.d_model, n)?, name("mlp.weights_out"), n / 2)
     };
-    let down = layers.scaled(weights, layer, Branch::Mlp, &down, d_mlp)?;
+    let down = layers.scaled(weights, layer, Branch::Mlp, &down, (d_mlp, true))?;
     Ok(Dense { up, activation: Activation::Silu, gated: true, down })
 }

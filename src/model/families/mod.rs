@@ -14,6 +14,7 @@ mod config_keys;
 mod deberta;
 mod decoder;
 mod dinov2;
+mod dinov3;
 mod distilbert;
 mod electra;
 mod encoder;
@@ -132,6 +133,7 @@ const FAMILIES: &[&[Family]] = &[
     cohere::FAMILIES,
     deberta::FAMILIES,
     dinov2::FAMILIES,
+    dinov3::FAMILIES,
     distilbert::FAMILIES,
     electra::FAMILIES,
     esm::FAMILIES,

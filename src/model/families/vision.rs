@@ -5,7 +5,7 @@ use candle_core::Tensor;
 
 use super::{
     Activation, Block, Config, Dense, ImageSpec, Interpolation, LayerSpec, Linear, LoadError, MultiHead, Norms,
-    Weights, layer_norm, linear, qkv,
+    Weights, layer_norm, linear, map, qkv,
 };
 use crate::model::network::patches::PatchEmbedding;
 
@@ -151,6 +151,10 @@ pub(super) struct Layers<'a> {
     pub causal: bool,
     /// Whether queries, keys and values have biases.
     pub bias: [bool; 3],
+    /// Whether the map of attention back to the stream has one.
+    pub out_bias: bool,
+    /// Which of the stack's rotary embeddings turns queries and keys.
+    pub rotary: Option<usize>,
     pub activation: Activation,
     pub eps: f32,
     /// What multiplies the outputs of attention and MLP.
@@ -168,6 +172,8 @@ impl<'a> Layers<'a> {
             spec: LayerSpec::new(n_heads, d_head),
             causal: false,
             bias: [config.flag("qkv_bias", true); 3],
+            out_bias: true,
+            rotary: None,
             activation: config.activation("hidden_act", Activation::Gelu)?,
             eps: config.norm_eps("layer_norm_eps", 1e-12)?,
             scales: None,
@@ -182,7 +188,7 @@ impl<'a> Layers<'a> {
     pub fn block(&self, weights: &mut Weights<'_>, layer: usize, d_mlp: usize) -> Result<Block, LoadError> {
         let [up, down] = self.names.mlp.map(|part| self.name(layer, part));
         let up = linear(weights, &up, self.d_model, d_mlp)?;
-        let down = self.scaled(weights, layer, Branch::Mlp, &down, d_mlp)?;
+        let down = self.scaled(weights, layer, Branch::Mlp, &down, (d_mlp, true))?;
         self.block_of(weights, layer, Dense::plain(up, self.activation, down))
     }
 
@@ -191,29 +197,32 @@ impl<'a> Layers<'a> {
         let [q, k, v] = self.names.qkv.map(|part| self.name(layer, part));
         let qkv = qkv(weights, [&q, &k, &v], self.d_model, self.spec, self.bias)?;
         let wide = self.spec.n_heads * self.spec.d_head;
-        let out = self.scaled(weights, layer, Branch::MultiHead, &self.name(layer, self.names.out), wide)?;
+        let out = self.name(layer, self.names.out);
+        let out = self.scaled(weights, layer, Branch::MultiHead, &out, (wide, self.out_bias))?;
         let [before, after] = self.names.norms.map(|part| self.name(layer, part));
         Ok(Block::new(
-            MultiHead::plain(qkv, out, self.spec, self.causal),
+            MultiHead { rotary: self.rotary, ..MultiHead::plain(qkv, out, self.spec, self.causal) },
             Norms::pre(layer_norm(weights, &before, self.d_model, self.eps)?),
             mlp,
             Norms::pre(layer_norm(weights, &after, self.d_model, self.eps)?),
         ))
     }
 
-    /// The map `name` back to the stream, with the layer's scale of the branch folded in.
+    /// The map `name` of this width back to the stream, with or without a bias, with the layer's scale of the branch
+    /// folded in.
     pub fn scaled(
         &self,
         weights: &mut Weights<'_>,
         layer: usize,
         branch: Branch,
         name: &str,
-        d_in: usize,
+        (d_in, bias): (usize, bool),
     ) -> Result<Linear, LoadError> {
         match self.scales {
-            None => linear(weights, name, d_in, self.d_model),
+            None => map(weights, name, (d_in, self.d_model), bias),
             Some(scales) => {
-                weights.linear_scaled(name, &self.name(layer, scales[branch as usize]), (d_in, self.d_model))
+                let scale = self.name(layer, scales[branch as usize]);
+                weights.linear_scaled(name, &scale, (d_in, self.d_model), bias)
             }
         }
     }

@@ -9,7 +9,8 @@ use super::{
     picture::Picture,
     processor::{Keys, NO_CLASS, ProcessorClass, ProcessorSettings},
     read,
-    resample::{Pixels8, resize},
+    resample::{Pixels8, resize, resize_values},
+    size::TargetSize,
 };
 use crate::{
     capture::{CropRect, ImageInfo, Token},
@@ -96,13 +97,13 @@ impl ImageProcessor {
         n_prefix: usize,
     ) -> Result<EncodedImage, InputError> {
         let source = &picture.pixels;
+        if self.settings.rescales_first {
+            return self.encode_floats(picture, patch_px, n_prefix);
+        }
         let resized = match self.settings.resize {
             None => source.clone(),
             Some(size) => {
-                let (height, width) = size.of(source);
-                if height.max(width) > MAX_LONG_EDGE_PX {
-                    return Err(InputError::ThinPicture { name: picture.name.clone() });
-                }
+                let (height, width) = target(size, picture)?;
                 resize(source, width, height, self.settings.filter)
             }
         };
@@ -137,6 +138,38 @@ impl ImageProcessor {
         Ok(EncodedImage { pixels, size_px, tokens: patch_tokens(grid, n_prefix), info, notes: picture.notes.clone() })
     }
 
+    /// [`Self::encode`] of a processor that rescales first and does nothing but resize and normalise then.
+    fn encode_floats(
+        &self,
+        picture: &Picture,
+        patch_px: (usize, usize),
+        n_prefix: usize,
+    ) -> Result<EncodedImage, InputError> {
+        let source = picture.pixels.clone().into_rgb();
+        let factor = self.settings.rescale.unwrap_or(1.0) as f32;
+        let rescaled: Vec<f32> = source.pixels.iter().map(|value| f32::from(*value) * factor).collect();
+        let size_px = match self.settings.resize {
+            None => (source.height, source.width),
+            Some(size) => target(size, picture)?,
+        };
+        let values = resize_values(rescaled, (source.height, source.width), size_px, self.settings.filter);
+        let mut pixels = Vec::with_capacity(values.len());
+        for channel in 0..3 {
+            let normalize = |value: f32| {
+                self.settings.normalize.map_or(value, |n| (value - n.mean[channel] as f32) / n.std[channel] as f32)
+            };
+            pixels.extend(values[channel..].iter().step_by(3).map(|value| normalize(*value)));
+        }
+        let mut encoded = EncodedImage::from_pixels(pixels, size_px, patch_px, n_prefix);
+        let [across, down] =
+            [picture.shown.width as f32 / size_px.1 as f32, picture.shown.height as f32 / size_px.0 as f32];
+        let CropRect { width, height, .. } = encoded.info.crop;
+        encoded.info.crop = CropRect { x: 0.0, y: 0.0, width: width * across, height: height * down };
+        encoded.info.source = Some(Arc::clone(&picture.shown));
+        encoded.notes.clone_from(&picture.notes);
+        Ok(encoded)
+    }
+
     /// `[3, height, width]`, rescaled and normalised with the reference's order of roundings.
     fn values(&self, picture: &Pixels8) -> Vec<f32> {
         // Only 256 values per channel are possible.
@@ -166,6 +199,15 @@ impl EncodedImage {
         let info = ImageInfo { grid, regions: None, n_prefix, patch_px, crop, source: None };
         Self { pixels, size_px, info, tokens: patch_tokens(grid, n_prefix), notes: Vec::new() }
     }
+}
+
+/// The size that a picture is brought to.
+fn target(size: TargetSize, picture: &Picture) -> Result<(usize, usize), InputError> {
+    let (height, width) = size.of(&picture.pixels);
+    if height.max(width) > MAX_LONG_EDGE_PX {
+        return Err(InputError::ThinPicture { name: picture.name.clone() });
+    }
+    Ok((height, width))
 }
 
 fn grid(patch_px: (usize, usize), size_px: (usize, usize)) -> (usize, usize) {

@@ -20,6 +20,8 @@ pub(super) struct ProcessorSettings {
     pub normalize: Option<Normalize>,
     /// Filled up with zeros at the right and at the bottom, after everything else.
     pub pad: Option<(usize, usize)>,
+    /// Whether pictures are resized after they are rescaled, so that nothing is rounded to eight bits.
+    pub rescales_first: bool,
     /// What became of the file's keys.
     pub keys: Keys,
 }
@@ -53,6 +55,8 @@ pub(crate) struct ProcessorClass {
     square: bool,
     crops: bool,
     crop_size: Option<(usize, usize)>,
+    /// Whether it rescales before it resizes.
+    rescales_first: bool,
 }
 
 /// Of the pictures that CLIP was trained on, red, green, blue.
@@ -73,6 +77,7 @@ impl ProcessorClass {
         square: true,
         crops: false,
         crop_size: None,
+        rescales_first: false,
     };
     pub const CLIP: Self = Self {
         name: "CLIP",
@@ -83,6 +88,7 @@ impl ProcessorClass {
         square: false,
         crops: true,
         crop_size: Some((224, 224)),
+        rescales_first: false,
     };
     /// Also of DINOv2.
     pub const BIT: Self = Self { name: "Bit", ..Self::CLIP };
@@ -95,16 +101,19 @@ impl ProcessorClass {
         ..Self::VIT
     };
     pub const BEIT: Self = Self { name: "Beit", filter: Filter::Bicubic, crop_size: Some((224, 224)), ..Self::VIT };
+    pub const DINOV3: Self =
+        Self { name: "DINOv3ViT", mean: IMAGENET_MEAN, std: IMAGENET_STD, rescales_first: true, ..Self::VIT };
     pub const SIGLIP: Self = Self { name: "Siglip", filter: Filter::Bicubic, square: false, ..Self::VIT };
 
     /// The classes that do nothing but resize, crop, rescale, normalise and pad.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::VIT,
         Self::CLIP,
         Self { name: "ChineseCLIP", ..Self::CLIP },
         Self::BIT,
         Self::DEIT,
         Self::BEIT,
+        Self::DINOV3,
         Self::SIGLIP,
         Self {
             name: "Blip",
@@ -200,6 +209,9 @@ impl ProcessorSettings {
         }
         let pad = file.or_class("pad_size", None, sides)?;
         let pads = file.flag("do_pad", false)?;
+        if class.rescales_first {
+            only_floats(class, crops, pads, resizes && !rescales, filter)?;
+        }
         Ok(Self {
             resize: size.filter(|_| resizes),
             filter: filter.unwrap_or(class.filter),
@@ -207,6 +219,7 @@ impl ProcessorSettings {
             rescale: factor.filter(|_| rescales),
             normalize: mean.zip(std).filter(|_| normalizes).map(|(mean, std)| Normalize { mean, std }),
             pad: pad.filter(|_| pads),
+            rescales_first: class.rescales_first,
             keys: file.keys(),
         })
     }
@@ -224,6 +237,7 @@ impl ProcessorSettings {
             rescale: Some(1.0 / 255.0),
             normalize: Some(Normalize { mean: class.mean, std: class.std }),
             pad: None,
+            rescales_first: class.rescales_first,
             keys: Keys::default(),
         }
     }
@@ -284,6 +298,27 @@ impl File<'_> {
             list.push((name.clone(), value.to_string()));
         }
         keys
+    }
+}
+
+/// Refuses what is not done with pictures that are no longer of eight bits.
+fn only_floats(
+    class: &ProcessorClass,
+    crops: bool,
+    pads: bool,
+    of_bytes: bool,
+    filter: Option<Filter>,
+) -> Result<(), String> {
+    let is_odd = filter.is_some_and(|filter| !matches!(filter, Filter::Bilinear | Filter::Bicubic));
+    let what = [
+        (crops, "do_center_crop"),
+        (pads, "do_pad"),
+        (of_bytes, "do_resize without do_rescale"),
+        (is_odd, "its resample"),
+    ];
+    match what.iter().find(|(is_asked, _)| *is_asked) {
+        Some((_, what)) => Err(format!("{what} is not supported for {}ImageProcessor", class.name)),
+        None => Ok(()),
     }
 }
 

@@ -235,3 +235,57 @@ fn vertical(source: &Pixels8, height: usize, filter: Filter) -> Pixels8 {
     }
     Pixels8 { width: source.width, height, n_channels: source.n_channels, pixels }
 }
+
+/// Contributions to one output position, in single precision and rounded as `PyTorch` does where it interpolates with
+/// antialiasing.
+fn shares(n_source: usize, n_out: usize, filter: Filter) -> Vec<(usize, Vec<f32>)> {
+    let scale = n_source as f32 / n_out as f32;
+    let support = filter.support() as f32 * scale.max(1.0);
+    let inverse = scale.max(1.0).recip();
+    (0..n_out)
+        .map(|out| {
+            let center = (f64::from(scale) * (out as f64 + 0.5)) as f32;
+            let first = (f64::from(center - support) + 0.5).max(0.0) as usize;
+            let end = ((f64::from(center + support) + 0.5) as usize).min(n_source);
+            let place = |position: usize| (f64::from(position as f32 - center) + 0.5) * f64::from(inverse);
+            let weights: Vec<f32> = (first..end).map(|at| filter.weight(f64::from(place(at) as f32)) as f32).collect();
+            let total: f32 = weights.iter().sum();
+            (first, weights.into_iter().map(|weight| if total == 0.0 { weight } else { weight / total }).collect())
+        })
+        .collect()
+}
+
+/// Values of three channels, pixel by pixel, at another size (height, width); rows first, without rounding.
+pub(super) fn resize_values(
+    values: Vec<f32>,
+    (height, width): (usize, usize),
+    (new_height, new_width): (usize, usize),
+    filter: Filter,
+) -> Vec<f32> {
+    let mut values = values;
+    if new_width != width {
+        let shares = shares(width, new_width, filter);
+        let mut narrow = Vec::with_capacity(3 * height * new_width);
+        for row in values.chunks_exact(3 * width) {
+            for (first, weights) in &shares {
+                let mut sums = [0.0; 3];
+                for (pixel, weight) in row[3 * first..].as_chunks::<3>().0.iter().zip(weights) {
+                    sums.iter_mut().zip(pixel).for_each(|(sum, value)| *sum += value * weight);
+                }
+                narrow.extend(sums);
+            }
+        }
+        values = narrow;
+    }
+    if new_height == height {
+        return values;
+    }
+    let stride = 3 * new_width;
+    let mut low = vec![0.0; stride * new_height];
+    for ((first, weights), out) in shares(height, new_height, filter).iter().zip(low.chunks_exact_mut(stride)) {
+        for (row, weight) in values[first * stride..].chunks_exact(stride).zip(weights) {
+            out.iter_mut().zip(row).for_each(|(sum, value)| *sum += value * weight);
+        }
+    }
+    low
+}

@@ -34,6 +34,16 @@ impl Turns {
         }
     }
 
+    /// The turns by these angles, `half` of each position.
+    pub fn of_angles(angles: &[f32], half: usize) -> Self {
+        Self {
+            cos: angles.iter().map(|angle| f64::from(*angle).cos() as f32).collect(),
+            sin: angles.iter().map(|angle| f64::from(*angle).sin() as f32).collect(),
+            n_rotated: 2 * half,
+            neighbours: false,
+        }
+    }
+
     /// The same turns of dimensions that stand side by side, or half of them apart.
     #[must_use]
     pub fn of_neighbours(self, neighbours: bool) -> Self {

@@ -95,8 +95,10 @@ impl<'a> Pass<'a> {
         }
         let first = self.cache.as_ref().map_or(0, |cache| cache.n);
         self.positions = first..first + n;
-        self.turns =
-            rotary.iter().map(|rotary| turns(rotary, self.positions.clone(), self.order.as_deref(), run)).collect();
+        self.turns = rotary
+            .iter()
+            .map(|rotary| turns(rotary, self.positions.clone(), self.order.as_deref(), self.grid, run))
+            .collect();
         self.bias = bias.map(|bias| self.bias_of(bias, n, first + n, device)).transpose()?;
         Ok(())
     }
@@ -112,7 +114,7 @@ impl<'a> Pass<'a> {
         let mut of_part = |rotary: &Rotary| {
             let parts = self.parts.iter().enumerate().map(|(idx, part)| {
                 run.enter(Some(idx));
-                turns(rotary, 0..part.rows.len(), part.positions.as_deref(), run)
+                turns(rotary, 0..part.rows.len(), part.positions.as_deref(), part.grid, run)
             });
             Turns::joined(&parts.collect::<Vec<_>>())
         };
@@ -213,8 +215,19 @@ impl<'a> Pass<'a> {
 }
 
 /// Cosines and sines at some positions, unless a change leaves them out.
-fn turns(rotary: &Rotary, positions: Range<usize>, order: Option<&[usize]>, run: &mut Run<'_>) -> Turns {
-    let turns = if run.leaves_out_positions() { rotary.standing().turns(positions) } else { rotary.turns(positions) };
+fn turns(
+    rotary: &Rotary,
+    positions: Range<usize>,
+    order: Option<&[usize]>,
+    grid: Option<(usize, usize)>,
+    run: &mut Run<'_>,
+) -> Turns {
+    let standing = run.leaves_out_positions().then(|| rotary.standing());
+    let rotary = standing.as_ref().unwrap_or(rotary);
+    let turns = match (rotary.patches_after, grid) {
+        (Some(n_prefix), Some(grid)) => rotary.turns_on(n_prefix, grid),
+        _ => rotary.turns(positions),
+    };
     order.map_or_else(|| turns.clone(), |order| turns.rows(order))
 }
 

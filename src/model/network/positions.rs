@@ -37,16 +37,19 @@ impl Network {
 
     /// By layer of each stack that turns queries and keys: how far.
     pub fn rotations(&self) -> BTreeMap<StackKind, Vec<Option<Arc<Rotation>>>> {
+        // Patches have two places, of which one number does not tell.
+        let has_one_place = |rotary: &&Rotary| rotary.patches_after.is_none();
         let of_stack = |stack: &Stack| {
             let rotation = |rotary: &Rotary| {
                 Arc::new(Rotation { frequencies: rotary.frequencies.clone(), neighbours: rotary.neighbours })
             };
-            let all: Vec<Arc<Rotation>> = stack.rotary.iter().map(rotation).collect();
+            let all: Vec<_> =
+                stack.rotary.iter().map(|rotary| Some(rotary).filter(has_one_place).map(rotation)).collect();
             let of_layer =
-                |block: &Arc<Block>| block.attention.heads().rotary.and_then(|rotary| all.get(rotary).cloned());
+                |block: &Arc<Block>| block.attention.heads().rotary.and_then(|rotary| all.get(rotary)?.clone());
             stack.blocks.iter().map(of_layer).collect::<Vec<_>>()
         };
-        let stacks = self.towers().into_iter().filter(|tower| !tower.stack.rotary.is_empty());
+        let stacks = self.towers().into_iter().filter(|tower| tower.stack.rotary.iter().any(|it| has_one_place(&it)));
         stacks.map(|tower| (tower.stack.kind, of_stack(&tower.stack))).collect()
     }
 

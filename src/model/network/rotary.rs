@@ -20,6 +20,9 @@ pub(crate) struct Rotary {
     pub beyond: Option<Beyond>,
     /// Whether a dimension turns together with its neighbour (GPT-J) instead of one half of them away.
     pub neighbours: bool,
+    /// Of a picture: how many tokens that are not turned stand before its patches. These are turned by the place of
+    /// their middle, which goes from −1 to 1: by its row with every frequency, then by its column.
+    pub patches_after: Option<usize>,
 }
 
 /// Frequencies of texts with more tokens than `n_trained`.
@@ -107,7 +110,16 @@ impl Rotary {
     /// The original form: `theta^(−2i/n_rotated)`. An odd number of dimensions is rotated as one more.
     pub fn new(theta: f64, n_rotated: usize) -> Self {
         let frequencies = powers(theta, n_rotated).map(f32::recip).collect();
-        Self { frequencies, scale: 1.0, beyond: None, neighbours: false }
+        Self { frequencies, scale: 1.0, beyond: None, neighbours: false, patches_after: None }
+    }
+
+    /// Of patches after `n_prefix` other tokens, for heads whose width four divides: whole turns from the middle to an
+    /// edge times `theta^(−4i/d_head)` (`DINOv3`).
+    pub fn of_patches(theta: f64, d_head: usize, n_prefix: usize) -> Self {
+        let step = 4.0 / d_head as f64;
+        let frequency = |i: usize| (theta as f32).powf((i as f64 * step) as f32).recip();
+        let frequencies = (0..d_head / 4).map(frequency).collect();
+        Self { frequencies, scale: 1.0, beyond: None, neighbours: false, patches_after: Some(n_prefix) }
     }
 
     /// What a configuration describes for heads of width `d_head`: `rope_scaling` or `rope_theta` as older
@@ -266,7 +278,7 @@ impl Rotary {
                         n_trained: n_trained as usize,
                         frequencies: BeyondFrequencies::Fixed { frequencies: divided(&long), anew: dialect.long },
                     }),
-                    neighbours: false,
+                    ..plain
                 })
             }
             other => {
@@ -313,6 +325,21 @@ impl Rotary {
         Self { frequencies: blended.collect(), ..self }
     }
 
+    /// Cosines and sines of patches in so many rows and columns, and of what stands before them.
+    pub fn turns_on(&self, n_prefix: usize, (n_rows, n_columns): (usize, usize)) -> Turns {
+        // Rounded where the reference rounds.
+        let middles = |n: usize| (0..n).map(move |i| 2.0 * ((i as f32 + 0.5) / n as f32) - 1.0);
+        let angles = |place: f32| self.frequencies.iter().map(move |frequency| (TAU as f32 * place) * frequency);
+        let half = 2 * self.frequencies.len();
+        let mut all = vec![0.0; n_prefix * half];
+        for row in middles(n_rows) {
+            for column in middles(n_columns) {
+                all.extend(angles(row).chain(angles(column)));
+            }
+        }
+        Turns::of_angles(&all, half)
+    }
+
     /// Cosines and sines at some positions.
     pub fn turns(&self, positions: Range<usize>) -> Turns {
         let n = positions.end;
@@ -335,7 +362,7 @@ impl Rotary {
     /// The same for tokens that all stand at one place: nothing is turned.
     pub fn standing(&self) -> Self {
         let frequencies = vec![0.0; self.frequencies.len()];
-        Self { frequencies, scale: self.scale, beyond: None, neighbours: self.neighbours }
+        Self { frequencies, beyond: None, ..self.clone() }
     }
 
     /// Length from which all of a text is turned by other angles than before, also what was written already.

@@ -95,12 +95,13 @@ impl Weights<'_> {
         Ok(Linear { weight, bias })
     }
 
-    /// A linear map with a bias whose outputs the tensor `scale` multiplies (layer scale), folded into one.
+    /// A linear map whose outputs the tensor `scale` multiplies (layer scale), folded into one.
     pub fn linear_scaled(
         &mut self,
         name: &str,
         scale: &str,
         (d_in, d_out): (usize, usize),
+        bias: bool,
     ) -> Result<Linear, LoadError> {
         let mut factors = Vec::new();
         self.read_into(&mut factors, &[(scale.to_owned(), vec![d_out])])?;
@@ -114,6 +115,9 @@ impl Weights<'_> {
         }
         let weight = self.weight(&values, (d_in, d_out), Stored::OutIn, half)?;
         self.scratch = values;
+        if !bias {
+            return Ok(Linear { weight, bias: None });
+        }
         let mut bias = Vec::new();
         self.read_into(&mut bias, &[(format!("{name}.bias"), vec![d_out])])?;
         if self.is_rehearsing() {
