@@ -102,6 +102,8 @@ NUMBERS = {
     "gpt_neox": BERT,
     "gptj": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30, rotary_dim=4),
     "granite": LLAMA,
+    "gte": BERT,
+    "jina_embeddings_v3": BERT,
     "llama": LLAMA,
     "marian": BART | dict(pad_token_id=59, eos_token_id=0, decoder_start_token_id=59),
     "mbart": BART,
@@ -111,6 +113,7 @@ NUMBERS = {
     "modernbert-decoder": BERT | dict(num_hidden_layers=3, local_attention=6, pad_token_id=0, bos_token_id=1, eos_token_id=2),
     "mpnet": BERT,
     "mt5": T5,
+    "nomic_bert": BERT,
     "olmo2": LLAMA,
     "olmo3": LLAMA,
     "olmoe": LLAMA | dict(num_experts=4, num_experts_per_tok=2, pad_token_id=0, eos_token_id=2),
@@ -508,6 +511,28 @@ def residues():
     case("esm-body", "EsmModel", **rotary)
     case("esm-scaling", "EsmForMaskedLM", **rotary, edit=without(rope_scaling=dict(rope_type="linear", factor=2.0)))
     case("esm-relative", "EsmForMaskedLM", edit=without(position_embedding_type="relative_key"), refusal="position_embedding_type")
+
+
+def rotary_berts():
+    linear = dict(rope_type="linear", rope_theta=300.0, factor=3.0)
+    for name, kind in (("nomic", "NomicBert"), ("gte", "Gte"), ("jina", "JinaEmbeddingsV3")):
+        case(f"{name}-minimal", f"{kind}ForMaskedLM", minimal=True)
+        case(f"{name}-linear", f"{kind}ForMaskedLM", rope_parameters=dict(linear))
+        case(f"{name}-yarn", f"{kind}ForMaskedLM", rope_parameters=dict(YARN), max_position_embeddings=96)
+        case(f"{name}-silent", f"{kind}ForMaskedLM", edit=without("rope_parameters"))
+        case(f"{name}-older", f"{kind}ForMaskedLM", edit=without("rope_parameters", rope_theta=70.0))
+        case(f"{name}-relu", f"{kind}ForMaskedLM", hidden_act="relu", layer_norm_eps=0.01)
+        case(f"{name}-untied", f"{kind}ForMaskedLM", tie_word_embeddings=False)
+        case(f"{name}-segments", f"{kind}ForMaskedLM", type_vocab_size=4)
+        case(f"{name}-classes", f"{kind}ForSequenceClassification", num_labels=3)
+        case(f"{name}-score", f"{kind}ForSequenceClassification", num_labels=1)
+        case(f"{name}-tokens", f"{kind}ForTokenClassification", num_labels=3)
+        case(f"{name}-decoder", f"{kind}ForMaskedLM", is_decoder=True)
+        case(f"{name}-body", f"{kind}Model")
+    case("nomic-wide-heads", "NomicBertForMaskedLM", head_dim=10)
+    case("nomic-gpt-names", "NomicBertForMaskedLM", edit=without(n_embd=24, n_layer=2, n_head=3, n_inner=40, rotary_emb_base=1000))
+    case("gte-no-segments", "GteForMaskedLM", type_vocab_size=0)
+    case("jina-questions", "JinaEmbeddingsV3ForQuestionAnswering", headless="QuestionAnswering")
 
 
 def deberta():
@@ -962,5 +987,5 @@ def pairs():
     case("pair-camembert-camembert", reading, parts=(("CamembertModel", {}), ("CamembertForCausalLM", {})), target=target)
 
 
-for family in (encoders, both_ways, residues, places, deberta, gpts, llamas, experts, gemmas, phis, of_neighbours, later_decoders, readers_and_writers, pictures, pairs):
+for family in (encoders, both_ways, residues, rotary_berts, places, deberta, gpts, llamas, experts, gemmas, phis, of_neighbours, later_decoders, readers_and_writers, pictures, pairs):
     family()

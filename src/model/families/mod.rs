@@ -43,6 +43,7 @@ mod mistral;
 mod mixtral;
 mod modernbert;
 mod mpnet;
+mod nomic_bert;
 mod olmo2;
 mod olmo3;
 mod olmoe;
@@ -155,6 +156,7 @@ const FAMILIES: &[&[Family]] = &[
     mixtral::FAMILIES,
     modernbert::FAMILIES,
     mpnet::FAMILIES,
+    nomic_bert::FAMILIES,
     olmo2::FAMILIES,
     olmo3::FAMILIES,
     olmoe::FAMILIES,
