@@ -106,6 +106,7 @@ NUMBERS = {
     "jina_embeddings_v3": BERT,
     "llama": LLAMA,
     "marian": BART | dict(pad_token_id=59, eos_token_id=0, decoder_start_token_id=59),
+    "m2m_100": BART | dict(pad_token_id=1, eos_token_id=2, decoder_start_token_id=2),
     "mbart": BART,
     "mistral": LLAMA,
     "mixtral": LLAMA | dict(num_local_experts=4),
@@ -119,6 +120,7 @@ NUMBERS = {
     "olmoe": LLAMA | dict(num_experts=4, num_experts_per_tok=2, pad_token_id=0, eos_token_id=2),
     "opt": dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, ffn_dim=40,
                 max_position_embeddings=30),  # fmt: skip
+    "pegasus": BART,
     "phi": LLAMA | dict(hidden_size=32),
     "phi3": LLAMA | dict(pad_token_id=None),
     "qwen2": LLAMA,
@@ -310,7 +312,7 @@ def layout(model):
             return {"self": (body.encoder.block, own)}, {"self": body.encoder.final_layer_norm}
         stacks = {"encoder": (body.encoder.block, own), "decoder": (body.decoder.block, own), "cross": (body.decoder.block, other)}
         return stacks, {name: getattr(body, name).final_layer_norm for name in ("encoder", "decoder")}
-    if kind in ("bart", "mbart", "marian"):
+    if kind in ("bart", "m2m_100", "mbart", "marian", "pegasus"):
         body = getattr(model, "model", model)
         if not hasattr(body, "encoder"):
             return {"self": (body.decoder.layers, attention)}, {"self": getattr(body.decoder, "layer_norm", body.decoder.layers[-1])}
@@ -895,6 +897,30 @@ def readers_and_writers():
     case("mbart-classes-padded", "MBartForSequenceClassification", **classes, ids=[*IDS[:6], 2, 44, 1, 1, 1])
     case("mbart-questions", "MBartForQuestionAnswering", headless="QuestionAnswering", target=target)
     case("mbart-decoder", "MBartForCausalLM", refusal="MBartForCausalLM")
+    name = "M2M100ForConditionalGeneration"
+    case("m2m-minimal", name, minimal=True, target=target)
+    case("m2m-padded", name, ids=[*IDS[:5], 1, *IDS[5:9], 1, 1], target=[2, 9, 1, 14, 33])
+    case("m2m-padding-5", name, pad_token_id=5, ids=IDS, target=target)
+    case("m2m-longer", name, max_position_embeddings=8, target=target)
+    case("m2m-gelu", name, activation_function="gelu", scale_embedding=False, target=target)
+    case("m2m-silent", name, edit=without("activation_function", "scale_embedding"), target=target)
+    case("m2m-untied", name, tie_word_embeddings=False, target=target)
+    case("m2m-odd-width", name, d_model=27, encoder_attention_heads=3, decoder_attention_heads=9, target=target)
+    case("m2m-layerdrop", name, encoder_layerdrop=0.9, decoder_layerdrop=0.9, target=target)
+    case("m2m-body", "M2M100Model", target=target)
+    case("m2m-not-causal", name, is_causal=False, target=target)
+    name = "PegasusForConditionalGeneration"
+    case("pegasus-minimal", name, minimal=True, target=target)
+    case("pegasus-scaled", name, scale_embedding=True, target=target)
+    case("pegasus-relu", name, activation_function="relu", target=target)
+    case("pegasus-silent", name, edit=without("activation_function", "scale_embedding"), target=target)
+    case("pegasus-untied", name, tie_word_embeddings=False, target=target)
+    case("pegasus-odd-width", name, d_model=27, encoder_attention_heads=3, decoder_attention_heads=9, target=target)
+    case("pegasus-heads", name, encoder_attention_heads=2, decoder_attention_heads=6, target=target)
+    case("pegasus-layers", name, encoder_layers=3, decoder_layers=1, target=target)
+    case("pegasus-body", "PegasusModel", target=target)
+    case("pegasus-decoder", "PegasusForCausalLM", refusal="PegasusForCausalLM")
+    case("pegasus-not-causal", name, is_causal=False, target=target)
     case("marian-minimal", "MarianMTModel", minimal=True, target=target)
     case("marian-relu", "MarianMTModel", activation_function="relu", scale_embedding=True, target=target)
     case("marian-body", "MarianModel", target=target)

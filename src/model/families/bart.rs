@@ -1,7 +1,8 @@
-//! BART, LED, mBART and Marian: one body, whose dialects differ in where norms are, how positions are known, and
-//! how far the encoder sees.
+//! BART, LED, mBART, Marian, M2M-100 (also NLLB) and PEGASUS: one body, whose dialects differ in where norms are, how
+//! positions are known, and how far the encoder sees.
 
 use candle_core::Tensor;
+use serde_json::json;
 
 use super::{
     Activation, BOS, Block, Config, Convention, EOS, Embedding, Family, FirstRead, Head, HeadKind, LayerSpec,
@@ -29,6 +30,12 @@ pub(super) const FAMILIES: &[Family] = &[
     },
     Family {
         aliases: ALIASES,
+        ids: &[(BOS, 0), (EOS, 2), (PAD, 1), (START, 2)],
+        tokenizer: TokenizerClass::unknown("M2M100Tokenizer"),
+        ..Family::encoder_decoder("m2m_100", build_m2m)
+    },
+    Family {
+        aliases: ALIASES,
         ids: &[(EOS, 0), (PAD, 58_100), (START, 58_100), (LAST, 0)],
         tokenizer: TokenizerClass::class(Convention::Marian),
         opinion: Some(OpinionPlan::Any(|settings, _| opinion::marian(settings))),
@@ -40,6 +47,12 @@ pub(super) const FAMILIES: &[Family] = &[
         tokenizer: TokenizerClass::class(Convention::MBart),
         first_read: FirstRead::Last,
         ..Family::encoder_decoder("mbart", |config, weights| build(config, weights, &MBART))
+    },
+    Family {
+        aliases: ALIASES,
+        ids: &[(EOS, 1), (PAD, 0), (START, 0), (LAST, 1)],
+        tokenizer: TokenizerClass::unknown("PegasusTokenizer"),
+        ..Family::encoder_decoder("pegasus", |config, weights| build(config, weights, &PEGASUS))
     },
 ];
 
@@ -99,6 +112,15 @@ const LED: Dialect =
     Dialect { family: "led", prefix: "led.", positions: PositionKind::FromZero, reach: Reach::Windows, ..BART };
 const MARIAN: Dialect =
     Dialect { family: "marian", embedding_norm: false, positions: PositionKind::Sinusoidal, ..BART };
+const PEGASUS: Dialect = Dialect {
+    family: "pegasus",
+    norm_before: true,
+    embedding_norm: false,
+    final_norm: true,
+    positions: PositionKind::Sinusoidal,
+    ..BART
+};
+const M2M: Dialect = Dialect { family: "m2m_100", positions: PositionKind::Fairseq { padding: 1 }, ..PEGASUS };
 const MBART: Dialect = Dialect { family: "mbart", norm_before: true, final_norm: true, ..BART };
 
 /// Other names that the classes take for their keys.
@@ -107,6 +129,13 @@ const ALIASES: &[(&str, &str)] = &[
     ("hidden_size", "d_model"),
     ("num_hidden_layers", "encoder_layers"),
 ];
+
+/// With the class's own activation and scale, and positions from after the padding's.
+fn build_m2m(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let config = config.or(&json!({ "activation_function": "relu", "scale_embedding": true }));
+    let padding = config.token("pad_token_id").unwrap_or(1);
+    build(&config, weights, &Dialect { positions: PositionKind::Fairseq { padding }, ..M2M })
+}
 
 fn build(config: &Config, weights: &mut Weights<'_>, dialect: &Dialect) -> Result<Network, LoadError> {
     if let Some(class) = config.architecture().filter(|class| class.ends_with("ForCausalLM")) {
@@ -269,7 +298,9 @@ fn embedding(
             }
         }
         PositionKind::Fairseq { padding } => {
-            weights.skip(&format!("{stack}.embed_positions._float_tensor"));
+            for computed in ["_float_tensor", "weights"] {
+                weights.skip(&format!("{stack}.embed_positions.{computed}"));
+            }
             let n_ctx = n_ctx.min(MAX_COMPUTED);
             (Positions::fairseq(n_ctx, d_model, padding, word.device())?, n_ctx)
         }

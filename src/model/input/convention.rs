@@ -82,7 +82,18 @@ impl Convention {
     /// The class that the checkpoint names and transformers would take, where its rules are not known here.
     pub fn unfollowed_class<'a>(tokenizer: &'a Value, model: &'a Value, tokenizer_of: TokenizerOf) -> Option<&'a str> {
         let is_overruled = matches!(registered(model, tokenizer_of), Registered::Always(_));
-        if is_overruled && !has_own_code(tokenizer) { None } else { Self::unknown_class(tokenizer, model) }
+        if is_overruled && !has_own_code(tokenizer) {
+            return None;
+        }
+        Self::unknown_class(tokenizer, model).or_else(|| Self::unread_class(tokenizer, model, tokenizer_of))
+    }
+
+    /// The class of the model's type where the checkpoint names none and its rules are not known here.
+    pub fn unread_class(tokenizer: &Value, model: &Value, tokenizer_of: TokenizerOf) -> Option<&'static str> {
+        match class(tokenizer, model) {
+            Some(_) => None,
+            None => tokenizer_class(text(model, "model_type")?, tokenizer_of).unknown,
+        }
     }
 
     /// Whether a tokenizer of this family tells a model that has segments which of two texts a token is of.
@@ -284,6 +295,8 @@ pub(crate) struct TokenizerClass {
     registered: Registered,
     /// Whose a vocabulary is that comes without a `tokenizer.json` and without a class.
     alone: Convention,
+    /// The class that is registered where its rules are not known here, so that a vocabulary alone is not read.
+    unknown: Option<&'static str>,
     /// Whether its words were once written down wrongly.
     pub(super) wrong_words: bool,
 }
@@ -293,11 +306,17 @@ pub(crate) type TokenizerOf = fn(&str) -> Option<TokenizerClass>;
 
 impl TokenizerClass {
     /// The class that the checkpoint names, or what its file says.
-    pub const NONE: Self = Self { registered: Registered::Nothing, alone: Convention::Other, wrong_words: false };
+    pub const NONE: Self =
+        Self { registered: Registered::Nothing, alone: Convention::Other, unknown: None, wrong_words: false };
     /// The tokenizer of the encoder's model.
     pub const OF_ENCODER: Self = Self { registered: Registered::OfEncoder, ..Self::NONE };
     /// What the file says, as the classes that checkpoints name are known to be wrong.
     pub const OF_FILE: Self = Self::always(Convention::Other);
+
+    /// A class whose rules are not known here: what its `tokenizer.json` says, and nothing without one.
+    pub const fn unknown(class: &'static str) -> Self {
+        Self { unknown: Some(class), ..Self::NONE }
+    }
 
     /// This class, unless the checkpoint names another one.
     pub const fn class(class: Convention) -> Self {

@@ -110,6 +110,11 @@ impl SmallFiles {
         Convention::unknown_class(&self.tokenizer, &self.model)
     }
 
+    /// The class of the model's type, when the checkpoint names none and it is none of the known families.
+    pub fn unread_class(&self) -> Option<&str> {
+        Convention::unread_class(&self.tokenizer, &self.model, self.tokenizer_of)
+    }
+
     /// The class whose rules would count and are not known.
     pub fn unfollowed_class(&self) -> Option<&str> {
         Convention::unfollowed_class(&self.tokenizer, &self.model, self.tokenizer_of)

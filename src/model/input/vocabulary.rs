@@ -47,7 +47,8 @@ type Codecs = (Codec, Option<Codec>, &'static str);
 
 /// Builds a tokenizer from whichever old vocabulary there is.
 pub(super) fn codecs(files: &ModelFiles, settings: &SmallFiles) -> Result<Codecs, InputError> {
-    if let Some(class) = settings.unknown_class() {
+    let has_vocabulary = || PIECE_MODELS.iter().chain(&[VOCAB_TXT, VOCAB_JSON]).any(|file| files.contains(file));
+    if let Some(class) = settings.unknown_class().or_else(|| settings.unread_class().filter(|_| has_vocabulary())) {
         return Err(InputError::UnknownTokenizer { class: class.to_owned() });
     }
     if let (Some(source), Some(vocab)) = (read(files, SOURCE_SPM)?, read(files, VOCAB_JSON)?) {
