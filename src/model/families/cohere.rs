@@ -22,7 +22,7 @@ const COHERE: Variant = Variant {
     biases: Biases::IfConfigured,
     tied: true,
     norm: NormWeights::LayerWithoutBias,
-    norms: NormPlaces::Shared,
+    norms: |_| NormPlaces::Shared,
     qk_norm: QkNorms::TableIfConfigured,
     eps: ("layer_norm_eps", 1e-5),
     rotary: |config, d_head| of_neighbours(one_rotary(&config.or(&json!({ "rope_theta": 500_000.0 })), d_head, None)),

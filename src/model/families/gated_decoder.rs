@@ -1,6 +1,8 @@
 //! LLaMA's relatives: decoders with rotary embeddings, grouped queries and gated MLPs. They differ in a few
 //! choices, which [`Variant`] lists.
 
+use candle_core::Tensor;
+
 use super::{
     Activation, Block, Config, Dense, ExpertShape, HeadKind, HeadNorm, LayerSpec, LinearPart, LoadError, Mlp,
     MultiHead, Multipliers, Network, Norm, NormKind, NormPlaces, NormWeights, Norms, Output, QkNorm, QkNorms, Stack,
@@ -20,7 +22,7 @@ struct DecoderShape {
     spec: LayerSpec,
     multipliers: Multipliers,
     biased: Biased,
-    parallel: bool,
+    norms: NormPlaces,
     causal: bool,
     experts: Option<ExpertShape>,
 }
@@ -101,11 +103,7 @@ fn shape(config: &Config, variant: &Variant) -> Result<DecoderShape, LoadError> 
         spec,
         multipliers,
         biased: variant.biases.of(config),
-        parallel: match variant.norms {
-            NormPlaces::Shared => true,
-            NormPlaces::BeforeOrShared => config.flag("use_parallel_residual", false),
-            NormPlaces::Before | NormPlaces::Around(_) | NormPlaces::After => false,
-        },
+        norms: (variant.norms)(config),
         causal: is_causal(config, variant)?,
         experts: variant.experts.map(|plan| plan.shape(config, config.n_layers()?)).transpose()?,
     })
@@ -249,15 +247,12 @@ fn block(
     let mlp = mlp(weights, variant, shape, &format!("model.layers.{layer}"), layer)?;
 
     let mut norm = |part: &str| norm(weights, variant, &name(part), d_model, eps);
-    if shape.parallel {
-        let before = norm("input_layernorm")?;
-        let norms = Norms::pre(before.clone());
-        return Ok(Block { parallel: true, ..Block::new(attention, norms, mlp, Norms::pre(before)) });
-    }
-    let (attention_norms, mlp_norms) = match variant.norms {
-        NormPlaces::Before | NormPlaces::Shared | NormPlaces::BeforeOrShared => {
-            (Norms::pre(norm("input_layernorm")?), Norms::pre(norm("post_attention_layernorm")?))
+    let (attention_norms, mlp_norms) = match shape.norms {
+        NormPlaces::Shared => {
+            let before = Norms::pre(norm("input_layernorm")?);
+            (before.clone(), before)
         }
+        NormPlaces::Before => (Norms::pre(norm("input_layernorm")?), Norms::pre(norm("post_attention_layernorm")?)),
         NormPlaces::Around([before, added, before_mlp, added_by_mlp]) => {
             let mut around =
                 |before, added| Ok::<_, LoadError>(Norms { branch: Some(norm(added)?), ..Norms::pre(norm(before)?) });
@@ -268,7 +263,8 @@ fn block(
             (added("post_attention_layernorm")?, added("post_feedforward_layernorm")?)
         }
     };
-    Ok(Block::new(attention, attention_norms, mlp, mlp_norms))
+    let parallel = shape.norms == NormPlaces::Shared;
+    Ok(Block { parallel, ..Block::new(attention, attention_norms, mlp, mlp_norms) })
 }
 
 /// The MLP of a layer whose tensors begin with `prefix`, or its experts.
@@ -315,14 +311,10 @@ fn qk_norm(
             if !config.flag("qk_layernorm", false) {
                 return Ok(None);
             }
-            // Layer norms without biases.
             let mut of_heads = |part: &str, n: usize| -> Result<HeadNorm, LoadError> {
                 let names = (0..n).map(|head| format!("{name}.{part}.norms.{head}.weight"));
                 let rows = names.map(|name| weights.tensor(&name, &[d_head])).collect::<Result<Vec<_>, _>>()?;
-                let by_head = candle_core::Tensor::stack(&rows, 0)?;
-                let weight = rows[0].ones_like()?;
-                let norm = Norm { kind: NormKind::Layer, weight, bias: None, eps: shape.eps };
-                Ok(HeadNorm { norm, by_head: Some(by_head) })
+                each_head(Tensor::stack(&rows, 0)?, shape.eps)
             };
             (of_heads("q_layernorm", n_heads)?, of_heads("k_layernorm", n_kv_heads)?)
         }
@@ -331,13 +323,17 @@ fn qk_norm(
                 return Ok(None);
             }
             let mut of_heads = |part: &str, n: usize| -> Result<HeadNorm, LoadError> {
-                let by_head = weights.tensor(&format!("{name}.{part}.weight"), &[n, d_head])?;
-                let weight = by_head.get(0)?.ones_like()?;
-                let norm = Norm { kind: NormKind::Layer, weight, bias: None, eps: shape.eps };
-                Ok(HeadNorm { norm, by_head: Some(by_head) })
+                each_head(weights.tensor(&format!("{name}.{part}.weight"), &[n, d_head])?, shape.eps)
             };
             (of_heads("q_norm", n_heads)?, of_heads("k_norm", n_kv_heads)?)
         }
     };
     Ok(Some(QkNorm { q, k }))
+}
+
+/// A layer norm without a bias of each head's vector, with weights of its own, `[heads, d_head]`.
+fn each_head(by_head: Tensor, eps: f32) -> Result<HeadNorm, LoadError> {
+    let weight = by_head.get(0)?.ones_like()?;
+    let norm = Norm { kind: NormKind::Layer, weight, bias: None, eps };
+    Ok(HeadNorm { norm, by_head: Some(by_head) })
 }

@@ -7,12 +7,14 @@ pub(super) const FAMILIES: &[Family] =
 
 pub(super) const VARIANT: Variant = Variant {
     family: "gemma2",
-    norms: NormPlaces::Around([
-        "input_layernorm",
-        "post_attention_layernorm",
-        "pre_feedforward_layernorm",
-        "post_feedforward_layernorm",
-    ]),
+    norms: |_| {
+        NormPlaces::Around([
+            "input_layernorm",
+            "post_attention_layernorm",
+            "pre_feedforward_layernorm",
+            "post_feedforward_layernorm",
+        ])
+    },
     activation: |config| config.activation("hidden_activation", Activation::GeluTanh),
     windows: Windows::AllBut { every: 2, chosen: false },
     n_kv_heads: Some(4),

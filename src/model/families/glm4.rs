@@ -14,12 +14,14 @@ pub(super) const FAMILIES: &[Family] = &[Family {
 const VARIANT: Variant = Variant {
     family: "glm4",
     biases: Biases::Key("attention_bias", true),
-    norms: NormPlaces::Around([
-        "input_layernorm",
-        "post_self_attn_layernorm",
-        "post_attention_layernorm",
-        "post_mlp_layernorm",
-    ]),
+    norms: |_| {
+        NormPlaces::Around([
+            "input_layernorm",
+            "post_self_attn_layernorm",
+            "post_attention_layernorm",
+            "post_mlp_layernorm",
+        ])
+    },
     fused: Fused::Mlp,
     eps: ("rms_norm_eps", 1.5625e-7),
     rotary: |config, d_head| of_neighbours(one_rotary(config, d_head, Some(0.5))),

@@ -10,7 +10,7 @@ pub(super) const IDS: ClassIds = &[(EOS, 50_279), (PAD, 1)];
 pub(super) const VARIANT: Variant = Variant {
     family: "olmo2",
     biases: Biases::IfConfigured,
-    norms: NormPlaces::After,
+    norms: |_| NormPlaces::After,
     qk_norm: QkNorms::Whole,
     eps: ("rms_norm_eps", 1e-5),
     ..Variant::BASE

@@ -9,7 +9,9 @@ const VARIANT: Variant = Variant {
     family: "stablelm",
     biases: Biases::Key("use_qkv_bias", false),
     norm: NormWeights::Layer,
-    norms: NormPlaces::BeforeOrShared,
+    norms: |config| {
+        if config.flag("use_parallel_residual", false) { NormPlaces::Shared } else { NormPlaces::Before }
+    },
     qk_norm: QkNorms::OwnIfConfigured,
     eps: ("layer_norm_eps", 1e-5),
     rotary: |config, d_head| one_rotary(config, d_head, Some(0.25)),

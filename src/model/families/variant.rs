@@ -11,7 +11,7 @@ pub(super) struct Variant {
     pub tied: bool,
     pub two_way: TwoWay,
     pub norm: NormWeights,
-    pub norms: NormPlaces,
+    pub norms: fn(&Config) -> NormPlaces,
     pub qk_norm: QkNorms,
     pub fused: Fused,
     /// The key of what is added to the variance, and what it is when the configuration does not say.
@@ -69,8 +69,6 @@ pub(super) enum NormPlaces {
     After,
     /// One before both.
     Shared,
-    /// Before each, or one before both where `use_parallel_residual` says so.
-    BeforeOrShared,
 }
 
 /// Maps whose tensors are one.
@@ -179,7 +177,7 @@ impl Variant {
         tied: false,
         two_way: TwoWay::Nothing,
         norm: NormWeights::Rms,
-        norms: NormPlaces::Before,
+        norms: |_| NormPlaces::Before,
         qk_norm: QkNorms::None,
         fused: Fused::Nothing,
         eps: ("rms_norm_eps", 1e-6),
