@@ -81,6 +81,7 @@ NUMBERS = {
     "camembert": BERT,
     "clip": dict(vision_config=VISION | PICTURE, text_config=CLIP_TEXT, projection_dim=20),
     "clip_vision_model": VISION | PICTURE,
+    "codegen": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30, rotary_dim=4),
     "cohere": LLAMA,
     "cohere2": LLAMA | dict(num_hidden_layers=4, sliding_window=3),
     "deberta-v2": BERT,
@@ -92,14 +93,19 @@ NUMBERS = {
     "dinov3_vit": VISION | PICTURE,
     "esm": BERT | dict(pad_token_id=1, mask_token_id=21),
     "eurobert": LLAMA | dict(pad_token_id=0),
+    "falcon": dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=6, ffn_hidden_size=40,
+                   max_position_embeddings=96, bos_token_id=1, eos_token_id=2),  # fmt: skip
     "gemma": GEMMA,
     "gemma2": GEMMA,
     "gemma3_text": GEMMA,
     "glm4": LLAMA | dict(head_dim=8, pad_token_id=0),
+    "gpt_bigcode": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30),
     "gpt2": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30),
     "gpt_neo": dict(vocab_size=61, hidden_size=24, num_layers=2, num_heads=3, max_position_embeddings=30,
                     attention_types=[[["global", "local"], 1]], window_size=4),  # fmt: skip
     "gpt_neox": BERT,
+    "gpt_oss": LLAMA | dict(head_dim=10, num_local_experts=4, num_experts_per_tok=2, sliding_window=3, rope_parameters=dict(
+        rope_type="yarn", rope_theta=1000.0, factor=4.0, truncate=False, original_max_position_embeddings=24)),  # fmt: skip
     "gptj": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30, rotary_dim=4),
     "granite": LLAMA,
     "gte": BERT,
@@ -108,11 +114,14 @@ NUMBERS = {
     "marian": BART | dict(pad_token_id=59, eos_token_id=0, decoder_start_token_id=59),
     "m2m_100": BART | dict(pad_token_id=1, eos_token_id=2, decoder_start_token_id=2),
     "mbart": BART,
+    "ministral3": LLAMA | dict(head_dim=8, rope_parameters=dict(
+        rope_type="yarn", rope_theta=1000.0, factor=4.0, original_max_position_embeddings=5, llama_4_scaling_beta=0.3)),  # fmt: skip
     "mistral": LLAMA,
     "mixtral": LLAMA | dict(num_local_experts=4),
     "modernbert": BERT | dict(num_hidden_layers=3, local_attention=6, pad_token_id=0),
     "modernbert-decoder": BERT | dict(num_hidden_layers=3, local_attention=6, pad_token_id=0, bos_token_id=1, eos_token_id=2),
     "mpnet": BERT,
+    "mpt": dict(vocab_size=61, d_model=24, n_layers=2, n_heads=3, max_seq_len=96),
     "mt5": T5,
     "nomic_bert": BERT,
     "olmo2": LLAMA,
@@ -133,6 +142,7 @@ NUMBERS = {
     "siglip_vision_model": VISION | PICTURE,
     "smollm3": LLAMA | dict(pad_token_id=0),
     "stablelm": LLAMA | dict(hidden_size=32),
+    "starcoder2": LLAMA,
     "t5": T5,
     "trocr": dict(vocab_size=61, d_model=18, decoder_layers=2, decoder_attention_heads=3, decoder_ffn_dim=20,
                   max_position_embeddings=40),  # fmt: skip
@@ -180,6 +190,8 @@ def lively(model, seed=3):
                 weight.copy_(0.6 + 0.3 * noise)
             elif name.startswith("logit_"):
                 weight.fill_(1.3 if name == "logit_scale" else -0.7)
+            elif name.endswith("sinks"):
+                weight.copy_(noise)
             elif weight.dim() == 1:
                 weight.copy_(1.0 + 0.1 * noise)
             elif any(part in name for part in ("embed", "wte", "wpe", "shared", "token", "probe", "bias")):
@@ -285,7 +297,7 @@ def final_of(model, blocks):
     if model.config.model_type.startswith("clip"):
         return blocks[-1]
     for module in model.modules():
-        found = first(module, "norm", "ln_f", "final_layer_norm", "final_layernorm", "layernorm", "final_norm", "post_layernorm", "emb_layer_norm_after")
+        found = first(module, "norm", "ln_f", "norm_f", "final_layer_norm", "final_layernorm", "layernorm", "final_norm", "post_layernorm", "emb_layer_norm_after")
         if found is not None and any(isinstance(child, torch.nn.ModuleList) for child in module.modules()) and module not in set(blocks):
             return found
     return blocks[-1]
@@ -685,7 +697,8 @@ def experts():
     case("olmoe-bias", "OlmoeForCausalLM", attention_bias=True, rms_norm_eps=0.01)
     case("olmoe-own-keys", "OlmoeForCausalLM", num_key_value_heads=None)
     case("olmoe-other-key", "OlmoeForCausalLM", edit=without("num_experts", num_local_experts=4))
-    case("olmoe-clipped", "OlmoeForCausalLM", clip_qkv=0.5, refusal="clip_qkv")
+    case("olmoe-clipped", "OlmoeForCausalLM", clip_qkv=0.5)
+    case("olmoe-clipped-to-nothing", "OlmoeForCausalLM", clip_qkv=0.0)
     case("olmoe-window", "OlmoeForCausalLM", edit=without(sliding_window=3))
     case("olmoe-relu", "OlmoeForCausalLM", hidden_act="relu", num_experts_per_tok=4)
     case("olmoe-tied", "OlmoeForCausalLM", tie_word_embeddings=True)
@@ -857,6 +870,108 @@ def later_decoders():
     case("gptj-not-causal", "GPTJForCausalLM", is_causal=False)
 
 
+def decoders_of_code():
+    case("starcoder2-minimal", "Starcoder2ForCausalLM", minimal=True)
+    case("starcoder2-no-bias", "Starcoder2ForCausalLM", use_bias=False, tie_word_embeddings=False)
+    case("starcoder2-window", "Starcoder2ForCausalLM", sliding_window=3, norm_epsilon=0.01)
+    case("starcoder2-wide-heads", "Starcoder2ForCausalLM", edit=without(head_dim=6))
+    case("starcoder2-one-key", "Starcoder2ForCausalLM", num_key_value_heads=1, hidden_act="gelu")
+    case("starcoder2-own-keys", "Starcoder2ForCausalLM", num_key_value_heads=4)
+    case("starcoder2-older", "Starcoder2ForCausalLM", edit=without("rope_parameters", rope_theta=100.0, rope_scaling=dict(type="linear", factor=2.0)))
+    case("starcoder2-yarn", "Starcoder2ForCausalLM", rope_parameters=YARN, residual_dropout=0.2, embedding_dropout=0.2)
+    case("starcoder2-classes", "Starcoder2ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("starcoder2-tokens", "Starcoder2ForTokenClassification", num_labels=3)
+    case("starcoder2-not-causal", "Starcoder2ForCausalLM", is_causal=False)
+    case("starcoder2-window-not-causal", "Starcoder2ForCausalLM", is_causal=False, sliding_window=3)
+    case("bigcode-minimal", "GPTBigCodeForCausalLM", minimal=True)
+    case("bigcode-own-keys", "GPTBigCodeForCausalLM", multi_query=False, n_inner=20)
+    case("bigcode-unscaled", "GPTBigCodeForCausalLM", scale_attn_weights=False)
+    case("bigcode-half-softmax", "GPTBigCodeForCausalLM", attention_softmax_in_fp32=False, scale_attention_softmax_in_fp32=False)
+    case("bigcode-untied", "GPTBigCodeForCausalLM", tie_word_embeddings=False, layer_norm_epsilon=0.01)
+    case("bigcode-relu", "GPTBigCodeForCausalLM", activation_function="relu")
+    case("bigcode-classes", "GPTBigCodeForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("bigcode-tokens", "GPTBigCodeForTokenClassification", num_labels=3)
+    case("bigcode-own-keys-unscaled", "GPTBigCodeForCausalLM", multi_query=False, scale_attn_weights=False)
+    case("bigcode-cross", "GPTBigCodeForCausalLM", multi_query=False, edit=without(add_cross_attention=True), refusal="add_cross_attention")
+    case("bigcode-not-causal", "GPTBigCodeForCausalLM", is_causal=False)
+    case("codegen-minimal", "CodeGenForCausalLM", n_embd=192, rotary_dim=64, minimal=True)
+    case("codegen-fully-rotary", "CodeGenForCausalLM", rotary_dim=8, n_inner=20)
+    case("codegen-six-heads", "CodeGenForCausalLM", n_head=6, n_embd=48)
+    case("codegen-one-head", "CodeGenForCausalLM", n_head=1)
+    case("codegen-silent", "CodeGenForCausalLM", n_embd=192, rotary_dim=64, edit=without("rotary_dim", "n_ctx"))
+    case("codegen-odd-rotary", "CodeGenForCausalLM", edit=without(rotary_dim=5), refusal="rotary_dim")
+    case("codegen-tied", "CodeGenForCausalLM", tie_word_embeddings=True, layer_norm_epsilon=0.01)
+    case("codegen-relu", "CodeGenForCausalLM", activation_function="relu")
+    case("codegen-body", "CodeGenModel")
+    case("codegen-not-causal", "CodeGenForCausalLM", is_causal=False)
+    case("falcon-minimal", "FalconForCausalLM", minimal=True)
+    case("falcon-own-keys", "FalconForCausalLM", multi_query=False)
+    case("falcon-serial", "FalconForCausalLM", parallel_attn=False, bias=True)
+    case("falcon-serial-two-norms", "FalconForCausalLM", parallel_attn=False, num_ln_in_parallel_attn=2)
+    case("falcon-new", "FalconForCausalLM", new_decoder_architecture=True, num_kv_heads=3)
+    case("falcon-new-own-keys", "FalconForCausalLM", new_decoder_architecture=True)
+    case("falcon-new-one-norm", "FalconForCausalLM", new_decoder_architecture=True, num_kv_heads=2, num_ln_in_parallel_attn=1)
+    case("falcon-new-serial", "FalconForCausalLM", edit=without(new_decoder_architecture=True, parallel_attn=False), refusal="parallel_attn")
+    case("falcon-decoy-keys", "FalconForCausalLM", num_kv_heads=2)
+    case("falcon-alibi", "FalconForCausalLM", alibi=True, ids=MORE_TEXT)
+    case("falcon-alibi-new", "FalconForCausalLM", alibi=True, new_decoder_architecture=True, num_kv_heads=2, num_attention_heads=4)
+    case("falcon-narrow", "FalconForCausalLM", edit=without("max_position_embeddings"), activation="relu")
+    case("falcon-older-yarn", "FalconForCausalLM", edit=without("rope_parameters", rope_theta=100.0, rope_scaling=dict(type="linear", factor=2.0)))
+    case("falcon-untied", "FalconForCausalLM", tie_word_embeddings=False, layer_norm_epsilon=0.01)
+    case("falcon-classes", "FalconForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("falcon-tokens", "FalconForTokenClassification", num_labels=3)
+    case("falcon-answers", "FalconForQuestionAnswering", headless="question answering")
+    case("falcon-not-causal", "FalconForCausalLM", is_causal=False)
+    case("mpt-minimal", "MptForCausalLM", minimal=True)
+    case("mpt-clipped", "MptForCausalLM", attn_config=dict(clip_qkv=0.3))
+    case("mpt-clipped-at-zero", "MptForCausalLM", attn_config=dict(clip_qkv=0.0))
+    case("mpt-scale", "MptForCausalLM", attn_config=dict(softmax_scale=0.7), n_heads=4)
+    case("mpt-no-section", "MptForCausalLM", edit=without("attn_config"))
+    case("mpt-norms", "MptForCausalLM", edit=without(attn_config=dict(qk_ln=True)), refusal="qk_ln")
+    case("mpt-no-slopes", "MptForCausalLM", edit=without(attn_config=dict(alibi=False)), refusal="alibi")
+    case("mpt-narrow", "MptForCausalLM", edit=without(expansion_ratio=2), refusal="expansion_ratio")
+    case("mpt-scaled-logits", "MptForCausalLM", edit=without(logit_scale="inv_sqrt_d_model"), refusal="logit_scale")
+    case("mpt-untied", "MptForCausalLM", tie_word_embeddings=False, layer_norm_epsilon=0.01)
+    case("mpt-classes", "MptForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("mpt-tokens", "MptForTokenClassification", num_labels=3)
+    case("mpt-answers", "MptForQuestionAnswering", headless="question answering")
+
+
+def sinks_and_growth():
+    case("gpt-oss-minimal", "GptOssForCausalLM", minimal=True)
+    case("gpt-oss-no-bias", "GptOssForCausalLM", attention_bias=False)
+    case("gpt-oss-silent", "GptOssForCausalLM", edit=without("rope_parameters", "layer_types", "sliding_window"))
+    case("gpt-oss-older", "GptOssForCausalLM", edit=without("rope_parameters", rope_theta=500.0, rope_scaling=dict(rope_type="yarn", factor=4.0, truncate=False, original_max_position_embeddings=24)))
+    case("gpt-oss-whole-ramp", "GptOssForCausalLM", rope_parameters=YARN)
+    case("gpt-oss-tight", "GptOssForCausalLM", swiglu_limit=0.2, swiglu_alpha=1.0)
+    case("gpt-oss-one-expert", "GptOssForCausalLM", num_experts_per_tok=1)
+    case("gpt-oss-all-experts", "GptOssForCausalLM", num_experts_per_tok=4)
+    case("gpt-oss-all-see-all", "GptOssForCausalLM", layer_types=["full_attention"] * 2, num_key_value_heads=1)
+    case("gpt-oss-all-windows", "GptOssForCausalLM", layer_types=["sliding_attention"] * 2)
+    case("gpt-oss-no-width", "GptOssForCausalLM", edit=without(sliding_window=None), refusal="sliding_window")
+    case("gpt-oss-gelu", "GptOssForCausalLM", hidden_act="gelu", tie_word_embeddings=True, rms_norm_eps=0.01)
+    case("gpt-oss-other-key", "GptOssForCausalLM", edit=without("num_local_experts", num_experts=4))
+    case("gpt-oss-narrow-heads", "GptOssForCausalLM", head_dim=6)
+    case("gpt-oss-classes", "GptOssForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("gpt-oss-tokens", "GptOssForTokenClassification", num_labels=3)
+    case("gpt-oss-not-causal", "GptOssForCausalLM", is_causal=False)
+    growth = lambda **options: dict(rope_type="yarn", rope_theta=1000.0, factor=4.0, llama_4_scaling_beta=0.3) | options  # noqa: E731
+    case("ministral3-minimal", "Ministral3ForCausalLM", minimal=True)
+    case("ministral3-long", "Ministral3ForCausalLM", ids=MORE_TEXT)
+    case("ministral3-window", "Ministral3ForCausalLM", sliding_window=3, num_key_value_heads=1)
+    case("ministral3-silent", "Ministral3ForCausalLM", edit=without("rope_parameters"))
+    case("ministral3-older", "Ministral3ForCausalLM", edit=without("rope_parameters", rope_theta=500.0, rope_scaling=growth(original_max_position_embeddings=4)))
+    case("ministral3-two-lengths", "Ministral3ForCausalLM", edit=without(original_max_position_embeddings=3))
+    case("ministral3-no-length", "Ministral3ForCausalLM", max_position_embeddings=6, edit=without(rope_parameters=growth()))
+    case("ministral3-unstretched", "Ministral3ForCausalLM", rope_parameters=growth(rope_type="default", original_max_position_embeddings=4))
+    case("ministral3-no-growth", "Ministral3ForCausalLM", edit=without(rope_parameters=YARN), refusal="llama_4_scaling_beta")
+    case("ministral3-flat", "Ministral3ForCausalLM", rope_parameters=growth(llama_4_scaling_beta=0.0, original_max_position_embeddings=4))
+    case("ministral3-narrow-heads", "Ministral3ForCausalLM", head_dim=6)
+    case("ministral3-tied", "Ministral3ForCausalLM", tie_word_embeddings=True, hidden_act="gelu", rms_norm_eps=0.01)
+    case("ministral3-classes", "Ministral3ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("ministral3-answers", "Ministral3ForQuestionAnswering", headless="QuestionAnswering")
+
+
 def readers_and_writers():
     target = [0, 17, 4, 33, 8, 25, 40]
     ended = [*IDS[:-1], 1]
@@ -1013,5 +1128,5 @@ def pairs():
     case("pair-camembert-camembert", reading, parts=(("CamembertModel", {}), ("CamembertForCausalLM", {})), target=target)
 
 
-for family in (encoders, both_ways, residues, rotary_berts, places, deberta, gpts, llamas, experts, gemmas, phis, of_neighbours, later_decoders, readers_and_writers, pictures, pairs):
+for family in (encoders, both_ways, residues, rotary_berts, places, deberta, gpts, llamas, experts, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, pairs):
     family()

@@ -9,7 +9,8 @@ use attnscope::{
 use crate::families::open;
 
 /// Checkpoints with experts: how many a token goes to, whether their weights sum to 1, and their layers.
-const CHECKPOINTS: [(&str, usize, bool, &[usize]); 4] = [
+const CHECKPOINTS: [(&str, usize, bool, &[usize]); 5] = [
+    ("gpt_oss", 2, true, &[0, 1]),
     ("mixtral", 2, true, &[0, 1]),
     ("olmoe", 2, false, &[0, 1]),
     ("qwen2_moe", 2, false, &[0, 1]),

@@ -12,7 +12,7 @@ use crate::{
         edges::{Edge, PartsBy, VectorParts},
         report::{ColumnValues, Form, LabQuestion, MethodSpec, Report, TableColumn, Value, ValueSpec},
     },
-    capture::{Capture, head_name},
+    capture::{Capture, Site, head_name},
     ids::{HeadId, StackKind},
     lab::{
         LabError, LabRun, Method, MethodPreset, MethodRefusal, Target,
@@ -186,6 +186,8 @@ struct Score<'a> {
 
 /// Queries or keys of the head.
 struct Reader<'a> {
+    /// Queries or keys.
+    site: Site,
     stack: StackKind,
     place: StreamPoint,
     norm: Option<FinalNorm>,
@@ -226,7 +228,8 @@ impl Score<'_> {
         let HeadId { stack, layer, .. } = self.head;
         let unturned = Dense::identity(reader.map.weight.n_cols()).to_matrix();
         let n = self.walk.capture().tokens(reader.stack.query_side()).len();
-        let turned = self.lab.model.turned((stack, layer), (positions, n), &vec![unturned; positions.len()])?;
+        let rows = vec![unturned; positions.len()];
+        let turned = self.lab.model.turned((stack, layer), reader.site, (positions, n), &rows)?;
         Ok(turned.map(|turned| turned.iter().map(Dense::from).collect()))
     }
 
@@ -449,6 +452,7 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
         )));
     }
     let queries = Reader {
+        site: Site::Q,
         stack: own,
         place: if is_cross { StreamPoint::BeforeCross(layer) } else { StreamPoint::Entering(layer) },
         norm: score.norm.clone(),
@@ -457,6 +461,7 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     };
     let of_keys = if is_cross { StackKind::Encoder } else { own };
     let keys = Reader {
+        site: Site::K,
         stack: of_keys,
         place: if is_cross { StreamPoint::Leaving } else { StreamPoint::Entering(layer) },
         norm: if is_cross { lab.model.final_norm(StackKind::Encoder)? } else { score.norm.clone() },

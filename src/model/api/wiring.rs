@@ -4,7 +4,7 @@ use candle_core::Tensor;
 
 use super::{FinalNorm, Model, Projection};
 use crate::{
-    capture::Matrix,
+    capture::{Matrix, Site},
     ids::{Side, StackKind},
     model::{
         ModelError,
@@ -104,13 +104,14 @@ impl Model {
         }))
     }
 
-    /// The maps of one head's queries and keys; `None` where the network has no such head, or norms the vectors of all
-    /// heads side by side, so that none of them has maps of its own.
+    /// The maps of one head's queries and keys; `None` where the network has no such head, clips queries and keys, or norms
+    /// the vectors of all heads side by side, so that none of them has maps of its own.
     ///
     /// # Errors
     /// When the weights cannot be read.
     pub fn head_maps(&self, stack: StackKind, layer: usize, head: usize) -> Result<Option<HeadMaps>, ModelError> {
-        let Some(attention) = self.attention(stack, layer) else { return Ok(None) };
+        let own = self.attention(stack, layer).filter(|attention| attention.clip.is_none());
+        let Some(attention) = own else { return Ok(None) };
         let spec = attention.spec;
         let group = (spec.n_heads / spec.n_kv_heads.max(1)).max(1);
         let d = spec.d_head;
@@ -145,7 +146,8 @@ impl Model {
     /// When the weights cannot be read.
     pub fn joint_projection(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
         let plain = |attention: &&MultiHead| {
-            attention.qk_norm.is_none() && attention.rotary.is_none() && attention.bias.is_none()
+            let is_linear = attention.qk_norm.is_none() && attention.clip.is_none();
+            is_linear && attention.rotary.is_none() && attention.bias.is_none()
         };
         match self.attention(stack, layer).filter(plain).map(|attention| &attention.projections) {
             Some(Projections::Fused(qkv)) => Projection::of(qkv).map(Some),
@@ -182,14 +184,15 @@ impl Model {
         Ok(dense.map(|dense| (row.to_vec(), dense)).into_iter().chain([(features, output)]).collect())
     }
 
-    /// Turns what stands at some of `n` positions as the layer turns queries and keys there, one matrix `[any, d_head]`
-    /// of one shape for each; `None` where it turns nothing.
+    /// Turns what stands at some of `n` positions as the layer turns its queries ([`Site::Q`]) or keys there, one matrix
+    /// `[any, d_head]` of one shape for each; `None` where it turns nothing.
     ///
     /// # Errors
     /// When the shapes differ, and for patches, which are turned by row and column.
     pub fn turned(
         &self,
         (stack, layer): (StackKind, usize),
+        site: Site,
         (positions, n): (&[usize], usize),
         rows: &[Matrix],
     ) -> Result<Option<Vec<Matrix>>, ModelError> {
@@ -202,7 +205,8 @@ impl Model {
         }
         let values: Vec<f32> = rows.iter().flat_map(Matrix::as_slice).copied().collect();
         let x = Tensor::from_vec(values, (rows.len(), n_rows, width), self.engine.device())?;
-        let turned = kernels::rotate(&x, &rotary.turns(0..n).rows(positions))?.to_vec3::<f32>()?;
+        let rotate = if site == Site::Q { kernels::rotate_queries } else { kernels::rotate };
+        let turned = rotate(&x, &rotary.turns(0..n).rows(positions))?.to_vec3::<f32>()?;
         let turned = turned.into_iter().map(|rows| Ok(Matrix::new(rows.concat(), [n_rows, width])?));
         turned.collect::<Result<_, ModelError>>().map(Some)
     }

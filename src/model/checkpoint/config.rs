@@ -306,7 +306,11 @@ impl Config {
     pub fn section(&self, name: &str) -> Option<Self> {
         let values = self.values.get(name)?.as_object()?.clone();
         self.note(name, self.values.get(name));
-        Some(self.inner(name, values))
+        let mut inner = self.inner(name, values);
+        if self.defaulted.contains(name) {
+            inner.defaulted = inner.values.keys().cloned().collect();
+        }
+        Some(inner)
     }
 
     fn inner(&self, name: &str, values: Map<String, Value>) -> Self {

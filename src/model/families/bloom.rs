@@ -1,8 +1,8 @@
 //! BLOOM: no position embedding, but a slope per head on the distance (ALiBi).
 
 use super::{
-    BOS, Choices, Config, EOS, Family, LayerSpec, LoadError, Output, Plain, QkvNames, RelativeBias, TextEmbedding,
-    config_keys, plain_decoder::heads,
+    Activation, AlibiForm, BOS, Choices, Config, EOS, Family, LayerSpec, LoadError, Output, Plain, QkvNames,
+    RelativeBias, TextEmbedding, config_keys, plain_decoder::heads,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
@@ -26,7 +26,8 @@ const PLAIN: Plain = Plain {
     mlp_norm: Some("post_attention_layernorm"),
     mlp: ["mlp.dense_h_to_4h", "mlp.dense_4h_to_h"],
     outputs: &[Output::new("lm_head", true)],
-    activation: None,
+    activation: (None, Activation::GeluTanh),
+    d_mlp: |_| Ok(None),
     embedding: TextEmbedding::unending,
     n_ctx: |config| Ok(config.optional_size(&["seq_length", "max_position_embeddings"], 1 << 24)?.unwrap_or(N_CTX)),
     heads: |config, d_model| Ok(LayerSpec { biased: true, ..heads(config, d_model)? }),
@@ -42,8 +43,8 @@ fn choices(config: &Config, spec: LayerSpec) -> Result<Choices, LoadError> {
         );
     }
     Ok(Choices {
-        biases: [true; 2],
-        bias: Some(RelativeBias::alibi(spec.n_heads)),
+        biases: [true; 3],
+        bias: Some(RelativeBias::alibi(spec.n_heads, AlibiForm::Position)),
         carries: config.flag("apply_residual_connection_post_layernorm", false),
         ..Choices::default()
     })

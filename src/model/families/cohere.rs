@@ -34,7 +34,7 @@ const COHERE_2: Variant = Variant {
     family: "cohere2",
     qk_norm: QkNorms::None,
     rotary: |config, d_head| of_neighbours(one_rotary(config, d_head, None)),
-    windows: Windows::AllBut { every: EVERY, chosen: true },
+    windows: Windows::AllBut { every: EVERY, chosen: true, width: 4096.0 },
     uses_rope,
     ..COHERE
 };

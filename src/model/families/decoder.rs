@@ -145,7 +145,8 @@ pub(super) fn rms_norm(
     Ok(Norm { kind: NormKind::Rms, weight, bias: None, eps })
 }
 
-/// A fused projection whose outputs are stored head by head, each as query, key, value (GPT-NeoX, BLOOM).
+/// A fused projection whose outputs are stored key by key: the queries of the heads that share it, the key and the value
+/// (GPT-NeoX, BLOOM, Falcon).
 pub(super) fn interleaved_qkv(
     weights: &mut Weights<'_>,
     name: &str,
@@ -153,14 +154,34 @@ pub(super) fn interleaved_qkv(
     spec: LayerSpec,
     bias: bool,
 ) -> Result<Linear, LoadError> {
-    let LayerSpec { n_heads, d_head, .. } = spec;
-    let mut order = Vec::with_capacity(3 * n_heads * d_head);
-    for kind in 0..3 {
-        for head in 0..n_heads {
-            order.extend((0..d_head).map(|dim| (head * 3 + kind) * d_head + dim));
-        }
+    let LayerSpec { n_heads, n_kv_heads, d_head, .. } = spec;
+    let sharing = n_heads / n_kv_heads;
+    let place = |head: usize| head / sharing * (sharing + 2) + head % sharing;
+    let of_kind = |kind: usize| (0..n_kv_heads).map(move |shared| shared * (sharing + 2) + sharing + kind);
+    let rows = (0..n_heads).map(place).chain(of_kind(0)).chain(of_kind(1));
+    let order: Vec<usize> = rows.flat_map(|row| row * d_head..(row + 1) * d_head).collect();
+    weights.linear_of(&[LinearPart { name, d_out: order.len(), bias }], d_model, Stored::OutIn, Some(&order))
+}
+
+/// A fused projection in `n` parts of one width, each with its queries, its values and its keys (`CodeGen`).
+pub(super) fn sharded_qkv(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    (name, n): (&str, usize),
+    d_model: usize,
+    spec: LayerSpec,
+) -> Result<Linear, LoadError> {
+    let width = spec.n_heads * spec.d_head;
+    if !width.is_multiple_of(n) {
+        return Err(config.error(format!("a width of {width} cannot be cut into {n} parts")));
     }
-    weights.linear_of(&[LinearPart { name, d_out: 3 * n_heads * d_head, bias }], d_model, Stored::OutIn, Some(&order))
+    let part = width / n;
+    // Queries, keys and values among queries, values and keys.
+    let order: Vec<usize> = [0, 2, 1]
+        .into_iter()
+        .flat_map(|kind| (0..width).map(move |idx| (idx / part * 3 + kind) * part + idx % part))
+        .collect();
+    weights.linear_of(&[LinearPart { name, d_out: 3 * width, bias: false }], d_model, Stored::OutIn, Some(&order))
 }
 
 /// One linear map with or without a bias, stored as `(out, in)`.

@@ -1,6 +1,6 @@
 //! Experts in place of the MLPs of LLaMA's relatives.
 
-use super::{Activation, Config, Dense, LinearPart, LoadError, Mixture, Stored, Weights, map};
+use super::{Activation, Config, Dense, GateClamp, LinearPart, LoadError, Mixture, Stored, Weights, map};
 
 /// More experts than any model has in a layer.
 const MOST: usize = 1 << 12;
@@ -20,8 +20,19 @@ pub(super) struct ExpertPlan {
     pub is_mixed: bool,
     /// Width of an expert of all tokens, where there is one.
     pub shared: Option<usize>,
-    /// Name of the part of a layer, and those of the gate, the map up and the map down of an expert.
-    pub names: (&'static str, [&'static str; 3]),
+    /// Name of the part of a layer.
+    pub part: &'static str,
+    pub tensors: ExpertTensors,
+}
+
+/// How the maps of a layer's experts are stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ExpertTensors {
+    /// Each for itself, by the names of the gate, the map up and the map down of an expert.
+    Apart([&'static str; 3]),
+    /// Those of all experts in one tensor, outputs of the gate and of the map up in turn, with biases; the gate is
+    /// clamped (gpt-oss).
+    Joined,
 }
 
 /// Sums of the chosen experts' weights.
@@ -36,7 +47,7 @@ pub(super) enum WeightSum {
 pub(super) const TRAINING: &[&str] = &["router_aux_loss_coef", "router_jitter_noise"];
 
 /// As Qwen's are stored.
-pub(super) const QWEN_NAMES: (&str, [&str; 3]) = ("mlp", ["gate_proj", "up_proj", "down_proj"]);
+pub(super) const QWEN_TENSORS: ExpertTensors = ExpertTensors::Apart(["gate_proj", "up_proj", "down_proj"]);
 
 /// Experts that a configuration describes.
 #[derive(Clone, Debug)]
@@ -46,7 +57,9 @@ pub(super) struct ExpertShape {
     width: usize,
     normalised: bool,
     shared: Option<usize>,
-    names: (&'static str, [&'static str; 3]),
+    part: &'static str,
+    tensors: ExpertTensors,
+    clamp: Option<GateClamp>,
     /// Of each layer, whether it has experts.
     layers: Vec<bool>,
 }
@@ -76,7 +89,15 @@ impl ExpertPlan {
         } else {
             vec![true; n_layers]
         };
-        Ok(ExpertShape { n, n_chosen, width, normalised, shared, names: self.names, layers })
+        let clamp = match self.tensors {
+            ExpertTensors::Joined => Some(GateClamp {
+                limit: config.number(&["swiglu_limit"])?.unwrap_or(7.0),
+                slope: config.number(&["swiglu_alpha"])?.unwrap_or(1.702),
+            }),
+            ExpertTensors::Apart(_) => None,
+        };
+        let Self { part, tensors, .. } = *self;
+        Ok(ExpertShape { n, n_chosen, width, normalised, shared, part, tensors, clamp, layers })
     }
 }
 
@@ -94,8 +115,11 @@ impl ExpertShape {
         d_model: usize,
         activation: Activation,
     ) -> Result<Mixture, LoadError> {
-        let (part, names) = self.names;
-        let block = format!("{prefix}.{part}");
+        let block = format!("{prefix}.{}", self.part);
+        let names = match self.tensors {
+            ExpertTensors::Apart(names) => names,
+            ExpertTensors::Joined => return self.read_joined(weights, &block, d_model),
+        };
         let router = map(weights, &format!("{block}.gate"), (d_model, self.n), false)?;
         let experts = (0..self.n).map(|expert| {
             let of = names.map(|name| format!("{block}.experts.{expert}.{name}"));
@@ -110,7 +134,25 @@ impl ExpertShape {
             }
             None => None,
         };
-        Ok(Mixture { router, n_chosen: self.n_chosen, normalised: self.normalised, experts, shared })
+        Ok(Mixture { router, n_chosen: self.n_chosen, normalised: self.normalised, experts, shared, clamp: None })
+    }
+
+    /// Experts whose maps lie in tensors of all.
+    fn read_joined(&self, weights: &mut Weights<'_>, block: &str, d_model: usize) -> Result<Mixture, LoadError> {
+        let Self { n, n_chosen, width, normalised, clamp, .. } = *self;
+        let router = map(weights, &format!("{block}.router"), (d_model, n), true)?;
+        let [up, down] = ["gate_up_proj", "down_proj"].map(|name| format!("{block}.experts.{name}"));
+        let gate_first: Vec<usize> = (0..width).map(|idx| 2 * idx).chain((0..width).map(|idx| 2 * idx + 1)).collect();
+        let experts = (0..n).map(|expert| {
+            Ok(Dense {
+                up: weights.linear_of_joined(&up, (expert, n), (d_model, 2 * width), Some(&gate_first))?,
+                activation: Activation::Silu,
+                gated: true,
+                down: weights.linear_of_joined(&down, (expert, n), (width, d_model), None)?,
+            })
+        });
+        let experts = experts.collect::<Result<Vec<_>, LoadError>>()?;
+        Ok(Mixture { router, n_chosen, normalised, experts, shared: None, clamp })
     }
 }
 

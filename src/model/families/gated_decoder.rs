@@ -24,6 +24,7 @@ struct DecoderShape {
     biased: Biased,
     norms: NormPlaces,
     causal: bool,
+    clip: Option<f64>,
     experts: Option<ExpertShape>,
 }
 
@@ -105,6 +106,7 @@ fn shape(config: &Config, variant: &Variant) -> Result<DecoderShape, LoadError> 
         biased: variant.biases.of(config),
         norms: (variant.norms)(config),
         causal: is_causal(config, variant)?,
+        clip: if variant.clips { clip(config)? } else { None },
         experts: variant.experts.map(|plan| plan.shape(config, config.n_layers()?)).transpose()?,
     })
 }
@@ -112,7 +114,7 @@ fn shape(config: &Config, variant: &Variant) -> Result<DecoderShape, LoadError> 
 /// Heads, how their scores are scaled, and the cap of the scores.
 fn heads(config: &Config, variant: &Variant, d_model: usize) -> Result<LayerSpec, LoadError> {
     let (n_heads, d_head) = config.heads_of(d_model, variant.d_head)?;
-    let mut spec = LayerSpec::new(n_heads, d_head);
+    let mut spec = LayerSpec { sink: variant.sinks, ..LayerSpec::new(n_heads, d_head) };
     spec.n_kv_heads = config.n_kv_heads_of(n_heads, variant.n_kv_heads)?;
     if let Some(caps) = variant.caps {
         let scalar = config.number(&["query_pre_attn_scalar"])?.unwrap_or(256.0);
@@ -123,6 +125,14 @@ fn heads(config: &Config, variant: &Variant, d_model: usize) -> Result<LayerSpec
         }
     }
     Ok(spec)
+}
+
+/// Limit of queries, keys and values.
+fn clip(config: &Config) -> Result<Option<f64>, LoadError> {
+    match config.number(&["clip_qkv"])? {
+        Some(limit) if limit < 0.0 => Err(config.error(format!("its clip_qkv is {limit}"))),
+        limit => Ok(limit),
+    }
 }
 
 /// Whether tokens see only those before them.
@@ -173,10 +183,10 @@ fn windows(config: &Config, variant: &Variant, uses_rope: &[bool]) -> Result<Vec
             let width = if config.flag("use_sliding_window", false) { width(Some(4096.0))? } else { None };
             (width, listed()?, Box::new(move |layer| layer >= first))
         }
-        Windows::AllBut { every, chosen } => {
+        Windows::AllBut { every, chosen, width: default } => {
             let chosen = if chosen { config.optional_size(&["sliding_window_pattern"], 1 << 12)? } else { None };
             let every = chosen.unwrap_or(every);
-            (width(Some(4096.0))?, listed()?, Box::new(move |layer| !(layer + 1).is_multiple_of(every)))
+            (width(Some(default))?, listed()?, Box::new(move |layer| !(layer + 1).is_multiple_of(every)))
         }
     };
     let needs_width = match &kinds {
@@ -239,7 +249,11 @@ fn block(
         qkv(weights, [&q, &k, &v], d_model, spec, [biased.qkv; 3])?
     };
     let out = weights.linear_times(&name("self_attn.o_proj"), added, (wide, d_model), biased.out)?;
+    let sinks = if variant.sinks { Some(weights.tensor(&name("self_attn.sinks"), &[spec.n_heads])?) } else { None };
+    let sink = sinks.map(|sinks| sinks.to_vec1::<f32>()).transpose()?.map(Into::into);
     let attention = MultiHead {
+        sink,
+        clip: shape.clip,
         qk_norm: qk_norm(config, weights, variant, shape, &name("self_attn"))?,
         rotary,
         ..MultiHead::plain(qkv, out, LayerSpec { window, ..spec }, shape.causal)

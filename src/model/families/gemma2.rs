@@ -16,7 +16,7 @@ pub(super) const VARIANT: Variant = Variant {
         ])
     },
     activation: |config| config.activation("hidden_activation", Activation::GeluTanh),
-    windows: Windows::AllBut { every: 2, chosen: false },
+    windows: Windows::AllBut { every: 2, chosen: false, width: 4096.0 },
     n_kv_heads: Some(4),
     caps: Some(Caps { scores: Some(50.0), logits: Some(30.0) }),
     ..gemma::VARIANT

@@ -16,7 +16,7 @@ const VARIANT: Variant = Variant {
     two_way: TwoWay::Supported,
     qk_norm: QkNorms::EachHead,
     rotary,
-    windows: Windows::AllBut { every: 6, chosen: true },
+    windows: Windows::AllBut { every: 6, chosen: true, width: 4096.0 },
     caps: Some(Caps { scores: None, logits: None }),
     ..gemma2::VARIANT
 };

@@ -25,7 +25,7 @@ const PLAIN: Plain = Plain {
     buffers: &["attn.attention.bias", "attn.attention.masked_bias"],
     is_causal: |_| true,
     heads: |config, d_model| Ok(LayerSpec { scale: 1.0, ..heads(config, d_model)? }),
-    choices: |config, _| Ok(Choices { biases: [false, true], windows: windows(config)?, ..Choices::default() }),
+    choices: |config, _| Ok(Choices { biases: [false, true, true], windows: windows(config)?, ..Choices::default() }),
     ..Plain::BASE
 };
 

@@ -28,12 +28,12 @@ const PLAIN: Plain = Plain {
     outputs: &[Output::new("embed_out", false), Output::new("lm_head", false)],
     buffers: &["attention.bias", "attention.masked_bias", "attention.rotary_emb.inv_freq"],
     eps: "layer_norm_eps",
-    activation: Some(("hidden_act", Activation::Gelu)),
+    activation: (Some("hidden_act"), Activation::Gelu),
     embedding: TextEmbedding::unending,
     choices: |config, spec| {
         let bias = config.flag("attention_bias", true);
         Ok(Choices {
-            biases: [bias; 2],
+            biases: [bias, bias, true],
             rotary: Some(Rotary::from_config(config, spec.d_head, Some(0.25), DIALECT)?),
             parallel: config.flag("use_parallel_residual", true),
             ..Choices::default()

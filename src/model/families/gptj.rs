@@ -1,8 +1,8 @@
 //! GPT-J: attention and MLP beside each other behind one norm, and neighbouring dimensions turned together.
 
 use super::{
-    BOS, Choices, Config, Convention, EOS, Family, LoadError, Output, Plain, QkvNames, Rotary, TokenizerClass,
-    config_keys,
+    BOS, Choices, Config, Convention, EOS, Family, LayerSpec, LoadError, Output, Plain, QkvNames, Rotary,
+    TokenizerClass, config_keys,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
@@ -25,9 +25,15 @@ const PLAIN: Plain = Plain {
     mlp: ["mlp.fc_in", "mlp.fc_out"],
     outputs: &[Output { bias: true, ..Output::new("lm_head", false) }],
     buffers: &["attn.bias", "attn.masked_bias"],
-    choices: |config, spec| Ok(Choices { rotary: Some(rotary(config, spec.d_head)?), ..Choices::default() }),
+    choices,
     ..Plain::BASE
 };
+
+/// Maps of the MLP alone have biases.
+pub(super) fn choices(config: &Config, spec: LayerSpec) -> Result<Choices, LoadError> {
+    let rotary = Some(rotary(config, spec.d_head)?);
+    Ok(Choices { biases: [false, false, true], rotary, ..Choices::default() })
+}
 
 /// Of the first `rotary_dim` dimensions of a head.
 fn rotary(config: &Config, d_head: usize) -> Result<Rotary, LoadError> {

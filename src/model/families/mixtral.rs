@@ -27,7 +27,8 @@ const VARIANT: Variant = Variant {
         sum: WeightSum::One,
         is_mixed: false,
         shared: None,
-        names: ("block_sparse_moe", ["w1", "w3", "w2"]),
+        part: "block_sparse_moe",
+        tensors: experts::ExpertTensors::Apart(["w1", "w3", "w2"]),
     }),
     ..Variant::BASE
 };

@@ -9,6 +9,7 @@ mod bert;
 mod bilstm;
 mod bloom;
 mod clip;
+mod codegen;
 mod cohere;
 mod config_keys;
 mod deberta;
@@ -22,6 +23,7 @@ mod encoder_decoder;
 mod esm;
 mod eurobert;
 mod experts;
+mod falcon;
 mod family;
 mod gated_decoder;
 mod gemma;
@@ -29,8 +31,10 @@ mod gemma2;
 mod gemma3;
 mod glm4;
 mod gpt2;
+mod gpt_bigcode;
 mod gpt_neo;
 mod gpt_neox;
+mod gpt_oss;
 mod gptj;
 mod granite;
 mod han;
@@ -39,11 +43,13 @@ mod llama;
 mod longformer;
 mod lookup;
 mod memn2n;
+mod ministral3;
 mod mistral;
 mod mixtral;
 mod modernbert;
 mod mpnet;
 mod nomic_bert;
+mod mpt;
 mod olmo2;
 mod olmo3;
 mod olmoe;
@@ -62,6 +68,7 @@ mod roberta;
 mod siglip;
 mod smollm3;
 mod stablelm;
+mod starcoder2;
 mod t5;
 mod trocr;
 mod variant;
@@ -80,7 +87,7 @@ pub(crate) use self::{
 use self::{
     decoder::{Output, map, network},
     encoder::{BERT_BLOCK, BlockNames, HeadNames, Sizes, blocks, count_from, embedding},
-    experts::{ExpertPlan, ExpertShape, WeightSum},
+    experts::{ExpertPlan, ExpertShape, ExpertTensors, WeightSum},
     family::{Family, FamilyGroup},
     head_class::HeadClass,
     parts::{
@@ -107,12 +114,12 @@ use crate::{
             attention::{HeadNorm, MultiHead, QkNorm},
             block::{Block, Norms, Stack},
             embedding::{Embedding, Positions, TextEmbedding},
-            experts::Mixture,
+            experts::{GateClamp, Mixture},
             head::{Head, Outcomes, Reads, Transform},
             interpolate::Interpolation,
             mlp::{Dense, Mlp},
-            relative::RelativeBias,
-            rotary::{LayerKind, Rotary, RotaryDialect},
+            relative::{AlibiForm, RelativeBias},
+            rotary::{LayerKind, QueryGrowth, Rotary, RotaryDialect},
             similarity::{Pool, Similarity, TextPosition},
         },
         opinion::{self, OpinionPlan},
@@ -131,6 +138,7 @@ const FAMILIES: &[&[Family]] = &[
     bilstm::FAMILIES,
     bloom::FAMILIES,
     clip::FAMILIES,
+    codegen::FAMILIES,
     cohere::FAMILIES,
     deberta::FAMILIES,
     dinov2::FAMILIES,
@@ -139,24 +147,29 @@ const FAMILIES: &[&[Family]] = &[
     electra::FAMILIES,
     esm::FAMILIES,
     eurobert::FAMILIES,
+    falcon::FAMILIES,
     gemma::FAMILIES,
     gemma2::FAMILIES,
     gemma3::FAMILIES,
     glm4::FAMILIES,
     gpt2::FAMILIES,
+    gpt_bigcode::FAMILIES,
     gpt_neo::FAMILIES,
     gpt_neox::FAMILIES,
+    gpt_oss::FAMILIES,
     gptj::FAMILIES,
     granite::FAMILIES,
     han::FAMILIES,
     llama::FAMILIES,
     longformer::FAMILIES,
     memn2n::FAMILIES,
+    ministral3::FAMILIES,
     mistral::FAMILIES,
     mixtral::FAMILIES,
     modernbert::FAMILIES,
     mpnet::FAMILIES,
     nomic_bert::FAMILIES,
+    mpt::FAMILIES,
     olmo2::FAMILIES,
     olmo3::FAMILIES,
     olmoe::FAMILIES,
@@ -173,6 +186,7 @@ const FAMILIES: &[&[Family]] = &[
     siglip::FAMILIES,
     smollm3::FAMILIES,
     stablelm::FAMILIES,
+    starcoder2::FAMILIES,
     t5::FAMILIES,
     trocr::FAMILIES,
     vit::FAMILIES,

@@ -5,8 +5,12 @@ use super::{Config, Family, LayerKind, LoadError, Rotary, TokenizerClass, Varian
 pub(super) const FAMILIES: &[Family] =
     &[Family { ids: olmo2::IDS, tokenizer: TokenizerClass::OF_FILE, ..Family::gated(&VARIANT) }];
 
-const VARIANT: Variant =
-    Variant { family: "olmo3", rotary, windows: Windows::AllBut { every: 4, chosen: false }, ..olmo2::VARIANT };
+const VARIANT: Variant = Variant {
+    family: "olmo3",
+    rotary,
+    windows: Windows::AllBut { every: 4, chosen: false, width: 4096.0 },
+    ..olmo2::VARIANT
+};
 
 const THETA: f64 = 500_000.0;
 

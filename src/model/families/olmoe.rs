@@ -1,24 +1,20 @@
 //! `OLMoE`: experts in place of MLPs, and norms of all heads' queries and keys side by side.
 
 use super::{Biases, EOS, ExpertPlan, Family, PAD, QkNorms, TokenizerClass, Variant, WeightSum, config_keys, experts};
-use crate::model::checkpoint::key_audit::Limit;
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     ids: &[(EOS, 50_279), (PAD, 1)],
     harmless: &[config_keys::BESIDE_ROTARY, experts::TRAINING],
     aliases: &[("num_local_experts", "num_experts")],
-    limits: &[config_keys::CAUSAL, NOT_CLIPPED],
     tokenizer: TokenizerClass::OF_FILE,
     ..Family::gated(&VARIANT)
 }];
-
-/// Queries, keys and values that are clipped.
-const NOT_CLIPPED: &[Limit] = &[("clip_qkv", &[])];
 
 const VARIANT: Variant = Variant {
     family: "olmoe",
     biases: Biases::IfConfigured,
     qk_norm: QkNorms::Whole,
+    clips: true,
     eps: ("rms_norm_eps", 1e-5),
     experts: Some(ExpertPlan {
         n: (&["num_experts", "num_local_experts"], 64),
@@ -27,7 +23,8 @@ const VARIANT: Variant = Variant {
         sum: WeightSum::Configured,
         is_mixed: false,
         shared: None,
-        names: experts::QWEN_NAMES,
+        part: "mlp",
+        tensors: experts::QWEN_TENSORS,
     }),
     ..Variant::BASE
 };

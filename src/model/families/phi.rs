@@ -24,7 +24,7 @@ const PLAIN: Plain = Plain {
     final_norm: "final_layernorm",
     outputs: &[Output { bias: true, ..Output::new("lm_head", false) }],
     eps: "layer_norm_eps",
-    activation: Some(("hidden_act", Activation::GeluTanh)),
+    activation: (Some("hidden_act"), Activation::GeluTanh),
     embedding: TextEmbedding::unending,
     heads: |config, d_model| {
         let (n_heads, d_head) = config.heads(d_model)?;
@@ -33,7 +33,7 @@ const PLAIN: Plain = Plain {
     choices: |config, spec| {
         let has_norms = config.flag("qk_layernorm", false);
         Ok(Choices {
-            biases: [true; 2],
+            biases: [true; 3],
             qk_norms: has_norms.then_some(["self_attn.q_layernorm", "self_attn.k_layernorm"]),
             rotary: Some(Rotary::from_config(config, spec.d_head, Some(0.5), RotaryDialect::COMMON)?),
             ..Choices::default()

@@ -2,9 +2,9 @@
 //! few choices, which [`Plain`] lists.
 
 use super::{
-    Activation, Block, Config, HeadNorm, LayerSpec, LoadError, MultiHead, Network, Norms, Output, Positions, QkNorm,
-    RelativeBias, Rotary, Stack, StackKind, TextEmbedding, Weights, decoder::head, decoder::interleaved_qkv,
-    layer_norm, map, mlp, network, qkv,
+    Activation, Block, Config, Dense, HeadNorm, LayerSpec, LoadError, MultiHead, Network, Norm, NormKind, Norms,
+    Output, Positions, QkNorm, RelativeBias, Rotary, Stack, StackKind, TextEmbedding, Weights, decoder::head,
+    decoder::interleaved_qkv, decoder::sharded_qkv, layer_norm, map, network, qkv,
 };
 
 /// Names and choices of one of these families. Names of tensors of the body are without `prefix`, those of a layer also
@@ -32,9 +32,12 @@ pub(super) struct Plain {
     pub buffers: &'static [&'static str],
     /// The key of what is added to the variance.
     pub eps: &'static str,
-    /// The key of the activation, and what it is when the file does not say; `None` where the configuration says
-    /// nothing about the MLP.
-    pub activation: Option<(&'static str, Activation)>,
+    /// The key of the activation, if there is one, and what it is when the file does not say.
+    pub activation: (Option<&'static str>, Activation),
+    /// Width of the MLP; `None` for four times that of the stream.
+    pub d_mlp: fn(&Config) -> Result<Option<usize>, LoadError>,
+    /// Whether norms have biases.
+    pub norm_biases: bool,
     /// Token embeddings of texts of this length.
     pub embedding: fn(candle_core::Tensor, usize) -> TextEmbedding,
     pub n_ctx: fn(&Config) -> Result<usize, LoadError>,
@@ -48,15 +51,24 @@ pub(super) struct Plain {
 #[derive(Clone, Copy)]
 pub(super) enum QkvNames {
     Apart([&'static str; 3]),
-    /// One tensor, head by head.
+    /// One tensor: queries, keys, values.
+    Joined(&'static str),
+    /// One tensor: the heads of each key and value, and those two after them.
     Interleaved(&'static str),
+    /// One tensor in so many parts of equal widths, each with its queries, values and keys (`CodeGen`).
+    Shards(&'static str, usize),
 }
 
 /// What a configuration chooses.
 #[derive(Default)]
 pub(super) struct Choices {
-    /// Whether queries, keys and values have biases, and whether the output map of attention has one.
-    pub biases: [bool; 2],
+    /// Whether queries, keys and values have biases, the output map of attention, and the maps of the MLP.
+    pub biases: [bool; 3],
+    /// Limit of queries, keys and values on both sides of zero.
+    pub clip: Option<f64>,
+    /// Names of the norms of attention and MLP, where the configuration chooses them; as [`Plain::attention_norm`] and
+    /// [`Plain::mlp_norm`].
+    pub norms: Option<(&'static str, Option<&'static str>)>,
     /// Names of norms of queries and keys.
     pub qk_norms: Option<[&'static str; 2]>,
     /// Of each layer; empty for none.
@@ -87,12 +99,14 @@ impl Plain {
         outputs: &[Output::new("lm_head", false)],
         buffers: &[],
         eps: "layer_norm_epsilon",
-        activation: Some(("activation_function", Activation::GeluTanh)),
+        activation: (Some("activation_function"), Activation::GeluTanh),
+        d_mlp: Config::d_mlp,
+        norm_biases: true,
         embedding: TextEmbedding::tokens,
         n_ctx: Config::n_ctx,
         is_causal: Config::is_causal,
         heads,
-        choices: |_, _| Ok(Choices::default()),
+        choices: |_, _| Ok(Choices { biases: [false, false, true], ..Choices::default() }),
     };
 }
 
@@ -106,13 +120,12 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, plain: &Plain) -
     let d_model = config.d_model()?;
     let spec = (plain.heads)(config, d_model)?;
     let (n_vocab, n_ctx, eps) = (config.n_vocab()?, (plain.n_ctx)(config)?, config.norm_eps(plain.eps, 1e-5)?);
-    let (activation, d_mlp) = match plain.activation {
-        Some((key, default)) => (config.activation(key, default)?, config.d_mlp()?),
-        None => (Activation::GeluTanh, None),
-    };
-    let d_mlp = d_mlp.unwrap_or(4 * d_model);
+    let (key, default) = plain.activation;
+    let activation = key.map_or(Ok(default), |key| config.activation(key, default))?;
+    let d_mlp = (plain.d_mlp)(config)?.unwrap_or(4 * d_model);
     let choices = (plain.choices)(config, spec)?;
-    let (causal, [qkv_bias, out_bias]) = ((plain.is_causal)(config), choices.biases);
+    let (causal, [qkv_bias, out_bias, mlp_bias]) = ((plain.is_causal)(config), choices.biases);
+    let (attention_norm, mlp_norm) = choices.norms.unwrap_or((plain.attention_norm, plain.mlp_norm));
 
     let body = |part: &str| format!("{}{part}", plain.prefix);
     let anchors = [plain.word, plain.final_norm].map(|name| format!("{name}.weight"));
@@ -130,7 +143,12 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, plain: &Plain) -
                 let [q, k, v] = names.map(name);
                 qkv(weights, [&q, &k, &v], d_model, spec, [qkv_bias; 3])?
             }
+            QkvNames::Joined(all) => {
+                let d_out = (spec.n_heads + 2 * spec.n_kv_heads) * spec.d_head;
+                map(weights, &name(all), (d_model, d_out), qkv_bias)?
+            }
             QkvNames::Interleaved(all) => interleaved_qkv(weights, &name(all), d_model, spec, qkv_bias)?,
+            QkvNames::Shards(all, n) => sharded_qkv(config, weights, (&name(all), n), d_model, spec)?,
         };
         let out = map(weights, &name(plain.out), (spec.n_heads * spec.d_head, d_model), out_bias)?;
         let mut head_norm = |part: &str| -> Result<HeadNorm, LoadError> {
@@ -143,27 +161,37 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, plain: &Plain) -
         let window = choices.windows.get(layer).copied().flatten();
         let attention = MultiHead {
             qk_norm,
+            clip: choices.clip,
             rotary: choices.rotary.is_some().then_some(0),
             ..MultiHead::plain(qkv, out, LayerSpec { window, ..spec }, causal)
         };
         let mut norm = |part: &str| -> Result<Norms, LoadError> {
-            let before = Norms::pre(layer_norm(weights, &name(part), d_model, eps)?);
+            let before = Norms::pre(norm_of(weights, plain, &name(part), d_model, eps)?);
             Ok(Norms { carries: choices.carries, ..before })
         };
-        let norms = norm(plain.attention_norm)?;
-        let mlp_norms = plain.mlp_norm.map_or_else(|| Ok(norms.clone()), norm)?;
-        let mlp = mlp(weights, plain.mlp.map(name).each_ref().map(String::as_str), (d_model, d_mlp), activation)?;
-        let parallel = choices.parallel || plain.mlp_norm.is_none();
+        let norms = norm(attention_norm)?;
+        let mlp_norms = mlp_norm.map_or_else(|| Ok(norms.clone()), norm)?;
+        let [up, down] = plain.mlp.map(name);
+        let up = map(weights, &up, (d_model, d_mlp), mlp_bias)?;
+        let mlp = Dense::plain(up, activation, map(weights, &down, (d_mlp, d_model), mlp_bias)?);
+        let parallel = choices.parallel || mlp_norm.is_none();
         blocks.push(Block { parallel, ..Block::new(attention, norms, mlp, mlp_norms) });
         for buffer in plain.buffers {
             weights.skip(&name(buffer));
         }
     }
-    let final_norm = Some(layer_norm(weights, &body(plain.final_norm), d_model, eps)?);
+    let final_norm = Some(norm_of(weights, plain, &body(plain.final_norm), d_model, eps)?);
     let head = head(config, weights, output, &word)?;
     let position = position.map(Positions::from_zero);
     let embedding = TextEmbedding { position, norm, ..(plain.embedding)(word, n_ctx) };
     let (rotary, bias) = (choices.rotary.into_iter().collect(), choices.bias);
     let stack = Stack { rotary, bias, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
     Ok(network(plain.family, (d_model, n_vocab), embedding, stack, head))
+}
+
+fn norm_of(weights: &mut Weights<'_>, plain: &Plain, name: &str, d: usize, eps: f32) -> Result<Norm, LoadError> {
+    if plain.norm_biases {
+        return layer_norm(weights, name, d, eps);
+    }
+    Ok(Norm { kind: NormKind::Layer, weight: weights.tensor(&format!("{name}.weight"), &[d])?, bias: None, eps })
 }

@@ -25,7 +25,8 @@ const EXPERTS: ExpertPlan = ExpertPlan {
     sum: WeightSum::Configured,
     is_mixed: true,
     shared: None,
-    names: experts::QWEN_NAMES,
+    part: "mlp",
+    tensors: experts::QWEN_TENSORS,
 };
 
 const QWEN_3: Variant = Variant {

@@ -20,6 +20,9 @@ pub(super) fn reason(model_type: &str) -> Option<&'static str> {
     Some(match model_type {
         "swin" | "swinv2" | "swin2sr" | "maskformer-swin" | "donut-swin" | "hiera" | "maxvit" | "nat" | "dinat"
         | "sam" | "vitdet" => "its patches attend only to others within windows, so no pattern spans the whole picture",
+        "mistral3" => {
+            "it reads pictures among the words; a text decoder alone, of the type ministral3 or mistral, can be opened"
+        }
         "pvt" | "pvt_v2" | "segformer" | "glpn" | "cvt" | "levit" | "mobilevit" | "mobilevitv2" | "efficientformer"
         | "swiftformer" | "mvit" => {
             "its patches shrink to coarser grids from stage to stage, so queries and keys are different patches"

@@ -32,6 +32,10 @@ pub(super) struct Variant {
     pub caps: Option<Caps>,
     /// Experts in place of MLPs.
     pub experts: Option<ExpertPlan>,
+    /// Whether queries, keys and values may be clipped (`clip_qkv`).
+    pub clips: bool,
+    /// Whether every head has a learned sink (`self_attn.sinks`).
+    pub sinks: bool,
 }
 
 /// Soft caps of scores and of logits when the configuration does not say.
@@ -119,6 +123,8 @@ pub(super) enum Biases {
     Key(&'static str, bool),
     /// All four of attention, where `attention_bias` says so.
     IfConfigured,
+    /// The same, unless `attention_bias` says no.
+    UnlessConfigured,
     /// The same, and those of the MLP where `mlp_bias` says so.
     IfConfiguredOrMlp,
 }
@@ -139,6 +145,10 @@ impl Biases {
             Self::Always => Biased { qkv: true, ..Biased::default() },
             Self::Key(key, default) => Biased { qkv: config.flag(key, default), ..Biased::default() },
             Self::IfConfigured => Biased { qkv: attention(), out: attention(), mlp: false },
+            Self::UnlessConfigured => {
+                let has = config.flag("attention_bias", true);
+                Biased { qkv: has, out: has, mlp: false }
+            }
             Self::IfConfiguredOrMlp => {
                 Biased { qkv: attention(), out: attention(), mlp: config.flag("mlp_bias", false) }
             }
@@ -166,6 +176,8 @@ pub(super) enum Windows {
         every: usize,
         /// Whether the configuration may choose another n.
         chosen: bool,
+        /// Of a window, when the configuration does not say.
+        width: f64,
     },
 }
 
@@ -190,6 +202,8 @@ impl Variant {
         n_kv_heads: None,
         caps: None,
         experts: None,
+        clips: false,
+        sinks: false,
     };
 }
 

@@ -39,7 +39,7 @@ pub use mask::{mask, softcap};
 pub use matmul::{attend, scores};
 pub use normalize::normalize;
 pub use packed::Half;
-pub use rotate::{Turns, rotate};
+pub use rotate::{Turns, rotate, rotate_queries};
 pub use stored::{NarrowTable, StoredMatrix, bytes_of, rows_of};
 pub use to_host::{to_host, with_values};
 

@@ -17,6 +17,8 @@ pub struct Turns {
     n_rotated: usize,
     /// Whether neighbouring dimensions turn together.
     neighbours: bool,
+    /// What queries are multiplied by at each position; `None` for 1 everywhere.
+    query_factors: Option<Arc<[f32]>>,
 }
 
 impl Turns {
@@ -31,6 +33,7 @@ impl Turns {
             sin: angles().map(|angle| angle.sin() as f32 * scale).collect(),
             n_rotated: 2 * frequencies.len(),
             neighbours: false,
+            query_factors: None,
         }
     }
 
@@ -41,7 +44,14 @@ impl Turns {
             sin: angles.iter().map(|angle| f64::from(*angle).sin() as f32).collect(),
             n_rotated: 2 * half,
             neighbours: false,
+            query_factors: None,
         }
+    }
+
+    /// The same turns, with a factor of queries for each position.
+    #[must_use]
+    pub fn with_query_factors(self, factors: Option<Arc<[f32]>>) -> Self {
+        Self { query_factors: factors, ..self }
     }
 
     /// The same turns of dimensions that stand side by side, or half of them apart.
@@ -53,19 +63,29 @@ impl Turns {
     /// The turns of several sequences, one after the other; all rotate as many dimensions.
     pub fn joined(parts: &[Self]) -> Self {
         let join = |of: fn(&Self) -> &[f32]| parts.iter().flat_map(|part| of(part).iter().copied()).collect();
+        let grows = parts.iter().any(|part| part.query_factors.is_some());
+        let factors = || {
+            let of_part = |part: &Self| {
+                let ones = || vec![1.0; part.cos.len() / (part.n_rotated / 2).max(1)];
+                part.query_factors.as_ref().map_or_else(ones, |factors| factors.to_vec())
+            };
+            parts.iter().flat_map(of_part).collect()
+        };
         Self {
             cos: join(|part| &part.cos),
             sin: join(|part| &part.sin),
             n_rotated: parts.first().map_or(0, |part| part.n_rotated),
             neighbours: parts.first().is_some_and(|part| part.neighbours),
+            query_factors: grows.then(factors),
         }
     }
 
     /// The turns of the first `n` positions.
     #[must_use]
     pub fn first(&self, n: usize) -> Self {
+        let query_factors = self.query_factors.as_ref().map(|factors| factors[..n].into());
         let n = n * self.n_rotated / 2;
-        Self { cos: self.cos[..n].into(), sin: self.sin[..n].into(), ..self.clone() }
+        Self { cos: self.cos[..n].into(), sin: self.sin[..n].into(), query_factors, ..self.clone() }
     }
 
     /// The turns of some of the positions, one after the other.
@@ -73,7 +93,9 @@ impl Turns {
     pub fn rows(&self, positions: &[usize]) -> Self {
         let half = self.n_rotated / 2;
         let rows = |values: &[f32]| positions.iter().flat_map(|row| values[row * half..][..half].to_vec()).collect();
-        Self { cos: rows(&self.cos), sin: rows(&self.sin), ..self.clone() }
+        let factors = |factors: &Arc<[f32]>| positions.iter().map(|row| factors[*row]).collect();
+        let query_factors = self.query_factors.as_ref().map(factors);
+        Self { cos: rows(&self.cos), sin: rows(&self.sin), query_factors, ..self.clone() }
     }
 
     fn reversed(&self) -> Self {
@@ -115,6 +137,18 @@ pub fn rotate(x: &Tensor, turns: &Turns) -> Result<Tensor> {
     Tensor::cat(&[turned, rest], D::Minus1)
 }
 
+/// As [`rotate`], of queries, which some models multiply by a factor of their position.
+///
+/// # Shapes
+/// - as [`rotate`]
+pub fn rotate_queries(x: &Tensor, turns: &Turns) -> Result<Tensor> {
+    let turned = rotate(x, turns)?;
+    match &turns.query_factors {
+        Some(factors) => turned.broadcast_mul(&Tensor::from_slice(factors, (factors.len(), 1, 1), x.device())?),
+        None => Ok(turned),
+    }
+}
+
 struct RotateOp(Turns);
 
 impl CustomOp1 for RotateOp {
@@ -127,7 +161,7 @@ impl CustomOp1 for RotateOp {
         let (&[n, n_heads, d_head], &[row_stride, head_stride, 1]) = (layout.dims(), layout.stride()) else {
             bail!("rotary embedding takes [n, heads, d_head], not {:?}", layout.dims())
         };
-        let Turns { cos, sin, n_rotated, neighbours } = &self.0;
+        let Turns { cos, sin, n_rotated, neighbours, .. } = &self.0;
         let half = n_rotated / 2;
         if *n_rotated > d_head || cos.len() != n * half {
             bail!("turns of {} positions do not fit {:?}", cos.len() / half.max(1), layout.dims());

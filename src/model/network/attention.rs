@@ -72,6 +72,8 @@ pub(crate) struct MultiHead {
     pub spec: LayerSpec,
     pub causal: bool,
     pub qk_norm: Option<QkNorm>,
+    /// Limit of queries, keys and values on both sides of zero, before rotary.
+    pub clip: Option<f64>,
     /// Which of the stack's rotary embeddings turns queries and keys.
     pub rotary: Option<usize>,
     /// A bias of this layer alone; a `spec.biased` layer without one uses the stack's.
@@ -84,14 +86,14 @@ impl MultiHead {
     /// Self-attention as in the first transformers: no rotary embedding, bias or extra norm.
     pub const fn plain(qkv: Linear, out: Linear, spec: LayerSpec, causal: bool) -> Self {
         let projections = Projections::Fused(qkv);
-        Self { projections, out, spec, causal, qk_norm: None, rotary: None, bias: None, sink: None }
+        Self { projections, out, spec, causal, qk_norm: None, clip: None, rotary: None, bias: None, sink: None }
     }
 
     /// Attention of a decoder to its encoder's stream.
     pub const fn cross(q: Linear, kv: Linear, out: Linear, spec: LayerSpec) -> Self {
         let projections = Projections::Cross { q, kv };
         let causal = false;
-        Self { projections, out, spec, causal, qk_norm: None, rotary: None, bias: None, sink: None }
+        Self { projections, out, spec, causal, qk_norm: None, clip: None, rotary: None, bias: None, sink: None }
     }
 
     /// Whether it attends to a stream of this width that is not its own.
@@ -169,13 +171,18 @@ impl MultiHead {
         let qkv = self.split(&qkv.forward(x)?, n_heads + 2 * n_kv_heads)?;
         let mut q = qkv.narrow(1, 0, n_heads)?;
         let mut k = qkv.narrow(1, n_heads, n_kv_heads)?;
-        let v = qkv.narrow(1, n_heads + n_kv_heads, n_kv_heads)?;
+        let mut v = qkv.narrow(1, n_heads + n_kv_heads, n_kv_heads)?;
         if let Some(norm) = &self.qk_norm {
             q = norm_heads(&norm.q, &q)?;
             k = norm_heads(&norm.k, &k)?;
         }
+        if let Some(limit) = self.clip {
+            for x in [&mut q, &mut k, &mut v] {
+                *x = x.minimum(limit)?.maximum(-limit)?;
+            }
+        }
         if let Some(turns) = self.rotary.and_then(|idx| pass.turns_of(idx)) {
-            q = kernels::rotate(&q, &turns)?;
+            q = kernels::rotate_queries(&q, &turns)?;
             k = kernels::rotate(&k, &turns)?;
         }
         Ok((q, k, v))

@@ -28,6 +28,28 @@ pub(crate) struct Mixture {
     pub experts: Vec<Dense>,
     /// An expert that every row goes to, and the map to its gate, `[d_model, 1]`.
     pub shared: Option<(Dense, Linear)>,
+    /// How hidden layers of experts are made of gate and map up where those are clamped (gpt-oss).
+    pub clamp: Option<GateClamp>,
+}
+
+/// `(min(max(up, −limit), limit) + 1) · g · σ(slope · g)` with `g = min(gate, limit)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct GateClamp {
+    pub limit: f64,
+    pub slope: f64,
+}
+
+impl GateClamp {
+    /// # Shapes
+    /// - `x`: `[n, 2 · d]`, gate first
+    /// - result: `[n, d]`
+    fn apply(self, x: &Tensor) -> CandleResult<Tensor> {
+        let d = x.dim(1)? / 2;
+        let gate = x.narrow(1, 0, d)?.minimum(self.limit)?;
+        let up = x.narrow(1, d, d)?.minimum(self.limit)?.maximum(-self.limit)?;
+        let sigmoid = ((gate.affine(-self.slope, 0.0)?.exp()? + 1.0)?).recip()?;
+        (up + 1.0)? * (gate * sigmoid)?
+    }
 }
 
 impl Mixture {
@@ -63,7 +85,11 @@ impl Mixture {
             }
             run.checkpoint()?;
             let rows = Tensor::new(rows.as_slice(), x.device())?;
-            let hidden = expert.hidden(&x.index_select(&rows, 0)?, run)?;
+            let entering = x.index_select(&rows, 0)?;
+            let hidden = match self.clamp {
+                Some(clamp) => clamp.apply(&expert.up.forward(&entering)?)?,
+                None => expert.hidden(&entering, run)?,
+            };
             let own = by_expert.get(idx)?.index_select(&rows, 0)?.unsqueeze(1)?;
             let added = expert.down.forward(&hidden)?.broadcast_mul(&own)?;
             sum = sum.index_add(&rows, &added, 0)?;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use candle_core::{Device, Result, Tensor, bail};
+use half::bf16;
 use rayon::prelude::*;
 
 use super::{
@@ -24,8 +25,8 @@ pub(crate) enum RelativeBias {
         /// Distance from which all share the last bucket.
         max_distance: usize,
     },
-    /// A slope per head times the key's position (ALiBi, Press et al. 2022).
-    Alibi { slopes: Vec<f32> },
+    /// A slope per head times a number for each key (ALiBi, Press et al. 2022).
+    Alibi { slopes: Vec<f32>, form: AlibiForm },
     /// Contents compared with positions (DeBERTa): it takes the layer's queries and keys.
     Disentangled(Disentangled),
     /// A learned number per head and offset between two patches, and for each kind of pair with a CLS
@@ -38,6 +39,31 @@ pub(crate) enum RelativeBias {
         /// Rows and columns the table was trained for.
         grid: (usize, usize),
     },
+}
+
+/// The number of a key by which a slope is multiplied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum AlibiForm {
+    /// Its position.
+    Position,
+    /// How far it stands before the last key, less than zero (MPT).
+    BeforeLast,
+    /// Its position; slope, position and product are rounded to bfloat16, and the product is multiplied by a factor
+    /// (Falcon).
+    Rounded { factor: f32 },
+}
+
+impl AlibiForm {
+    fn bias(self, slope: f32, key: usize, n_key: usize) -> f32 {
+        match self {
+            Self::Position => slope * key as f32,
+            Self::BeforeLast => slope * (key as f32 - (n_key - 1) as f32),
+            Self::Rounded { factor } => {
+                let [slope, key] = [slope, key as f32].map(|x| bf16::from_f32(x).to_f32());
+                bf16::from_f32(slope * key).to_f32() * factor
+            }
+        }
+    }
 }
 
 impl RelativeBias {
@@ -54,12 +80,25 @@ impl RelativeBias {
 
     /// ALiBi's slopes: a geometric series, with every other one of the next series for head counts that
     /// are no power of two.
-    pub fn alibi(n_heads: usize) -> Self {
+    pub fn alibi(n_heads: usize, form: AlibiForm) -> Self {
         let power = 1usize << n_heads.max(1).ilog2();
         let slope = |n: usize, i: usize| (-8.0 * (i + 1) as f64 / n as f64).exp2() as f32;
         let mut slopes: Vec<f32> = (0..power).map(|i| slope(power, i)).collect();
         slopes.extend((0..n_heads - power).map(|i| slope(2 * power, 2 * i)));
-        Self::Alibi { slopes }
+        Self::Alibi { slopes, form }
+    }
+
+    /// The slopes of MPT: a geometric series down to `2^−most`; for head counts that are no power of two every other one
+    /// of the next longer series first.
+    pub fn alibi_of_mpt(n_heads: usize, most: f64) -> Self {
+        let power = n_heads.next_power_of_two();
+        let slope = |i: usize| (-((i + 1) as f64 * (most / power as f64))).exp2() as f32;
+        let slopes: Vec<f32> = if power == n_heads {
+            (0..power).map(slope).collect()
+        } else {
+            (1..power).step_by(2).chain((0..power).step_by(2)).take(n_heads).map(slope).collect()
+        };
+        Self::Alibi { slopes, form: AlibiForm::BeforeLast }
     }
 
     /// The bias of queries at `queries` on keys from 0, where it depends on positions alone; the last query
@@ -83,9 +122,12 @@ impl RelativeBias {
                 let values: Vec<f32> = (0..*n_heads).flat_map(of_head).collect();
                 Tensor::from_vec(values, (*n_heads, 1, buckets.len()), device)
             }
-            Self::Alibi { slopes } => {
-                let values: Vec<f32> =
-                    slopes.iter().flat_map(|slope| (0..n_key).map(move |key| slope * key as f32)).collect();
+            Self::Alibi { slopes, form } => {
+                let of_head = |slope: &f32| {
+                    let slope = *slope;
+                    (0..n_key).map(move |key| form.bias(slope, key, n_key))
+                };
+                let values: Vec<f32> = slopes.iter().flat_map(of_head).collect();
                 Tensor::from_vec(values, (slopes.len(), 1, n_key), device)
             }
             Self::Disentangled(_) => bail!("this bias is not one of positions alone"),

@@ -1,6 +1,6 @@
 //! Rotary position embeddings as configured: base, width and the ways to stretch them to long texts.
 
-use std::{borrow::Cow, f64::consts::TAU, ops::Range};
+use std::{borrow::Cow, f64::consts::TAU, ops::Range, sync::Arc};
 
 use crate::model::{LoadError, checkpoint::Config, kernels::Turns};
 
@@ -23,6 +23,25 @@ pub(crate) struct Rotary {
     /// Of a picture: how many tokens that are not turned stand before its patches. These are turned by the place of
     /// their middle, which goes from −1 to 1: by its row with every frequency, then by its column.
     pub patches_after: Option<usize>,
+    /// How queries grow along the text.
+    pub query_growth: Option<QueryGrowth>,
+}
+
+/// Queries of position `p` are multiplied by `1 + beta · ln(1 + ⌊p / n_trained⌋)`, so that patterns of long texts stay
+/// sharp (Llama 4).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct QueryGrowth {
+    pub beta: f32,
+    pub n_trained: f32,
+}
+
+impl QueryGrowth {
+    /// The factors of positions; `None` where all of them are 1.
+    fn factors(self, positions: Range<usize>) -> Option<Arc<[f32]>> {
+        let Self { beta, n_trained } = self;
+        let factor = |position: usize| 1.0 + beta * (1.0 + (position as f32 / n_trained).floor()).ln();
+        (positions.end as f32 > n_trained).then(|| positions.map(factor).collect())
+    }
 }
 
 /// Frequencies of texts with more tokens than `n_trained`.
@@ -110,7 +129,7 @@ impl Rotary {
     /// The original form: `theta^(−2i/n_rotated)`. An odd number of dimensions is rotated as one more.
     pub fn new(theta: f64, n_rotated: usize) -> Self {
         let frequencies = powers(theta, n_rotated).map(f32::recip).collect();
-        Self { frequencies, scale: 1.0, beyond: None, neighbours: false, patches_after: None }
+        Self { frequencies, scale: 1.0, beyond: None, neighbours: false, query_growth: None, patches_after: None }
     }
 
     /// Of patches after `n_prefix` other tokens, for heads whose width four divides: whole turns from the middle to an
@@ -119,7 +138,7 @@ impl Rotary {
         let step = 4.0 / d_head as f64;
         let frequency = |i: usize| (theta as f32).powf((i as f64 * step) as f32).recip();
         let frequencies = (0..d_head / 4).map(frequency).collect();
-        Self { frequencies, scale: 1.0, beyond: None, neighbours: false, patches_after: Some(n_prefix) }
+        Self { frequencies, scale: 1.0, beyond: None, neighbours: false, query_growth: None, patches_after: Some(n_prefix) }
     }
 
     /// What a configuration describes for heads of width `d_head`: `rope_scaling` or `rope_theta` as older
@@ -356,13 +375,14 @@ impl Rotary {
                 Cow::Owned(Self::new(f64::from(theta), *n_rotated).frequencies)
             }
         };
-        Turns::new(&frequencies, positions, self.scale).of_neighbours(self.neighbours)
+        let factors = self.query_growth.and_then(|growth| growth.factors(positions.clone()));
+        Turns::new(&frequencies, positions, self.scale).of_neighbours(self.neighbours).with_query_factors(factors)
     }
 
     /// The same for tokens that all stand at one place: nothing is turned.
     pub fn standing(&self) -> Self {
         let frequencies = vec![0.0; self.frequencies.len()];
-        Self { frequencies, beyond: None, ..self.clone() }
+        Self { frequencies, beyond: None, query_growth: None, ..self.clone() }
     }
 
     /// Length from which all of a text is turned by other angles than before, also what was written already.

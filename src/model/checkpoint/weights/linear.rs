@@ -127,7 +127,7 @@ impl Weights<'_> {
         Ok(Linear { weight, bias: Some(Tensor::from_vec(bias, d_out, &self.device)?) })
     }
 
-    fn weight(
+    pub(super) fn weight(
         &mut self,
         values: &[f32],
         dims: (usize, usize),

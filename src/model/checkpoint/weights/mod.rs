@@ -8,6 +8,7 @@
 mod arrays;
 mod entry;
 mod header;
+mod joined;
 mod linear;
 mod lora;
 mod names;
@@ -212,15 +213,13 @@ impl<'a> Weights<'a> {
     /// Reads a table in pieces, so that it never lies in memory in single precision.
     fn read_narrow(&mut self, name: &str, shape: &[usize], half: Half) -> Result<Tensor, LoadError> {
         let found = self.checked(name, shape)?;
-        let (shard, entry) = self.entries[&found].clone();
-        let (dtype, n) = (entry.dtype.unwrap_or(Dtype::F32), entry.n_values());
-        let shard = self.shards.get(shard).map_or("", String::as_str);
+        let n = self.entries[&found].1.n_values();
         let mut table = kernels::NarrowTable::new(half, shape);
         let mut piece = vec![0.0; n.min(TABLE_PIECE)];
         for first in (0..n).step_by(TABLE_PIECE) {
             (self.control)(Progress { stage: Stage::Load, done: self.used.len(), total: self.entries.len() })?;
             piece.truncate(n - first);
-            read::fill_from(self.files, shard, (&found, dtype, entry.start), first, &mut piece)?;
+            self.fill_from(&found, first, &mut piece)?;
             // Widening and narrowing a number of the file gives it back.
             if !table.push(&piece) {
                 return self.tensor(name, shape);
@@ -352,9 +351,8 @@ impl<'a> Weights<'a> {
             let (shard, entry) = &self.entries[&name];
             match (&self.adapter, self.shards.get(*shard)) {
                 (Some(adapter), None) => adapter.fill(&name, part)?,
-                (adapter, shard) => {
-                    let shard = shard.map_or("", String::as_str);
-                    read::fill(self.files, shard, &name, entry, part)?;
+                (adapter, _) => {
+                    self.fill_from(&name, 0, part)?;
                     adapter.as_ref().map_or(Ok(()), |adapter| adapter.add(&name, part))?;
                 }
             }
@@ -363,6 +361,16 @@ impl<'a> Weights<'a> {
             self.used.insert(name);
         }
         Ok(half)
+    }
+
+    /// Fills `out` with the numbers of a tensor from `first` on, of all that are in order; else with all.
+    fn fill_from(&self, name: &str, first: usize, out: &mut [f32]) -> Result<(), LoadError> {
+        let (shard, entry) = &self.entries[name];
+        let shard = self.shards.get(*shard).map_or("", String::as_str);
+        match entry.dtype.filter(|_| entry.strides.is_none()) {
+            Some(dtype) => read::fill_from(self.files, shard, (name, dtype, entry.start), first, out),
+            None => read::fill(self.files, shard, name, entry, out),
+        }
     }
 
     /// The name in the file, when the tensor is there with a usable type and the expected shape.
@@ -450,7 +458,8 @@ fn needed<'a>(entries: impl Iterator<Item = &'a (usize, TensorEntry)>) -> u64 {
     let sizes = entries.filter_map(|(shard, entry)| {
         // Tied tensors are one tensor under two names.
         let is_new = entry.dtype.is_some() && seen.insert((shard, entry.start, &entry.shape));
-        let half = entry.dtype.and_then(Dtype::half).filter(|_| entry.shape.len() == 2);
+        // Maps of experts lie in one tensor of three dimensions.
+        let half = entry.dtype.and_then(Dtype::half).filter(|_| [2, 3].contains(&entry.shape.len()));
         let n_values = entry.n_values() as u64;
         is_new.then(|| (StoredMatrix::bytes_of(n_values, half), StoredMatrix::bytes_of(n_values, None)))
     });

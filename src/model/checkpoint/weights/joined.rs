@@ -1,0 +1,79 @@
+//! Linear maps of several experts in one tensor.
+
+use candle_core::Tensor;
+
+use super::{Half, Stored, Weights};
+use crate::model::{
+    LoadError,
+    kernels::{self, Linear},
+    run::{Progress, Stage},
+};
+
+impl Weights<'_> {
+    /// Map `idx` of the `n` that lie one after the other in the tensor `name` `[n, d_in, d_out]`, with its bias in
+    /// `{name}_bias` `[n, d_out]`. `order[i]` is the output of the file that becomes output `i`.
+    pub fn linear_of_joined(
+        &mut self,
+        name: &str,
+        (idx, n): (usize, usize),
+        (d_in, d_out): (usize, usize),
+        order: Option<&[usize]>,
+    ) -> Result<Linear, LoadError> {
+        let shape = [n, d_in, d_out];
+        let mut values = std::mem::take(&mut self.scratch);
+        let half = self.read_one(&mut values, name, &shape, idx)?;
+        if let Some(order) = order.filter(|_| !self.is_rehearsing()) {
+            let of_row = |row: &[f32]| order.iter().map(|&column| row[column]).collect::<Vec<_>>();
+            values = values.chunks_exact(d_out.max(1)).flat_map(of_row).collect();
+        }
+        let weight = self.weight(&values, (d_in, d_out), Stored::InOut, half)?;
+        self.scratch = values;
+        let mut bias = Vec::new();
+        self.read_one(&mut bias, &format!("{name}_bias"), &[n, d_out], idx)?;
+        if self.is_rehearsing() {
+            return Ok(Linear { weight, bias: Some(self.zeros(&[d_out])?) });
+        }
+        if let Some(order) = order {
+            bias = order.iter().map(|&column| bias[column]).collect();
+        }
+        Ok(Linear { weight, bias: Some(Tensor::from_vec(bias, d_out, &self.device)?) })
+    }
+
+    /// Reads what a tensor holds at `idx` of its first dimension.
+    fn read_one(
+        &mut self,
+        values: &mut Vec<f32>,
+        name: &str,
+        shape: &[usize],
+        idx: usize,
+    ) -> Result<Option<Half>, LoadError> {
+        let found = self.checked(name, shape)?;
+        if let Some(adapter) = &mut self.adapter {
+            adapter.meets(&found, shape)?;
+        }
+        if self.is_rehearsing() {
+            return Ok(None);
+        }
+        (self.control)(Progress { stage: Stage::Load, done: self.used.len(), total: self.entries.len() })?;
+        let n: usize = shape[1..].iter().product();
+        let (shard, entry) = &self.entries[&found];
+        let half = entry.dtype.and_then(super::Dtype::half);
+        let whole = entry.strides.is_some() || self.shards.get(*shard).is_none();
+        values.clear();
+        if whole {
+            let mut all = vec![0.0; entry.n_values()];
+            match &self.adapter {
+                Some(adapter) if self.shards.get(*shard).is_none() => adapter.fill(&found, &mut all)?,
+                _ => self.fill_from(&found, 0, &mut all)?,
+            }
+            values.extend_from_slice(&all[idx * n..(idx + 1) * n]);
+        } else {
+            values.resize(n, 0.0);
+            self.fill_from(&found, idx * n, values)?;
+        }
+        self.audit.n_params += n as u64;
+        self.audit.n_bytes += kernels::bytes_of(n as u64);
+        self.used.insert(found);
+        Ok(half)
+    }
+}
