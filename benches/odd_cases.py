@@ -72,6 +72,9 @@ PICTURE = dict(image_size=16, patch_size=4)
 DINO = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=3, mlp_ratio=2) | PICTURE
 TOWER = dict(hidden_size=18, num_hidden_layers=2, num_attention_heads=3, intermediate_size=28)
 CLIP_TEXT = TOWER | dict(vocab_size=61, max_position_embeddings=14, bos_token_id=1, eos_token_id=52)
+HYBRID = dict(head_dim=16, full_attention_interval=2, linear_num_key_heads=2, linear_num_value_heads=6,
+              linear_key_head_dim=5, linear_value_head_dim=7, linear_conv_kernel_dim=3)  # fmt: skip
+EXPERTS = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=20)
 NUMBERS = {
     "albert": BERT | dict(embedding_size=16),
     "bart": BART,
@@ -137,6 +140,9 @@ NUMBERS = {
                               shared_expert_intermediate_size=20),
     "qwen3": LLAMA | dict(head_dim=10),
     "qwen3_moe": LLAMA | dict(head_dim=10, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12),
+    "qwen3_5_text": LLAMA | HYBRID,
+    "qwen3_5_moe_text": LLAMA | HYBRID | EXPERTS,
+    "qwen3_next": LLAMA | HYBRID | EXPERTS,
     "roberta": BERT,
     "siglip": dict(vision_config=TOWER | PICTURE, text_config=CLIP_TEXT | dict(projection_size=18)),
     "siglip_vision_model": VISION | PICTURE,
@@ -1128,5 +1134,37 @@ def pairs():
     case("pair-camembert-camembert", reading, parts=(("CamembertModel", {}), ("CamembertForCausalLM", {})), target=target)
 
 
-for family in (encoders, both_ways, residues, rotary_berts, places, deberta, gpts, llamas, experts, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, pairs):
+def hybrids():
+    following, plain, mixed = "Qwen3NextForCausalLM", "Qwen3_5ForCausalLM", "Qwen3_5MoeForCausalLM"
+    case("qwen3-next-minimal", following, minimal=True)
+    case("qwen3-next-linear-last", following, layer_types=["full_attention", "linear_attention"])
+    case("qwen3-next-all-full", following, layer_types=["full_attention"] * 2)
+    case("qwen3-next-interval", following, num_hidden_layers=5, full_attention_interval=3, edit=without("layer_types", full_attention_interval=3))
+    case("qwen3-next-no-interval", following, num_hidden_layers=4, full_attention_interval=4, edit=without("layer_types"))
+    case("qwen3-next-sliding", following, edit=without(layer_types=["linear_attention", "sliding_attention"]), refusal="sliding_attention")
+    case("qwen3-next-heads", following, linear_num_key_heads=3, linear_num_value_heads=3, linear_key_head_dim=8)
+    case("qwen3-next-uneven", following, edit=without(linear_num_key_heads=4), refusal="linear_num_value_heads")
+    case("qwen3-next-gelu", following, hidden_act="gelu", rms_norm_eps=0.01)
+    case("qwen3-next-bias", following, attention_bias=True, tie_word_embeddings=True)
+    case("qwen3-next-not-normalised", following, norm_topk_prob=False)
+    case("qwen3-next-no-norm-key", following, edit=without("norm_topk_prob"))
+    case("qwen3-next-every-other", following, decoder_sparse_step=2)
+    case("qwen3-next-no-experts", following, num_experts=0)
+    case("qwen3-next-whole-rotary", following, rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=1.0))
+    case("qwen3-next-yarn", following, rope_parameters=dict(rope_type="yarn", rope_theta=1000.0, factor=4.0, original_max_position_embeddings=24))
+    case("qwen3-next-one-tap", following, linear_conv_kernel_dim=1)
+    case("qwen3-next-classes", "Qwen3NextForSequenceClassification", num_labels=3, pad_token_id=0, ids=IDS)
+    case("qwen3-next-questions", "Qwen3NextForQuestionAnswering", headless="QuestionAnswering")
+    case("qwen3-next-long", following, ids=[(17 * at + 5) % 61 for at in range(80)])
+    case("qwen3-5-minimal", plain, minimal=True)
+    case("qwen3-5-sections", plain, rope_parameters=dict(rope_type="default", rope_theta=100.0, mrope_section=[1, 1, 0], partial_rotary_factor=0.25))
+    case("qwen3-5-tied", plain, tie_word_embeddings=True, attention_bias=True)
+    case("qwen3-5-heads", plain, linear_num_key_heads=6, num_key_value_heads=4)
+    case("qwen3-5-relu", plain, hidden_act="relu", edit=without("layer_types", full_attention_interval=2))
+    case("qwen3-5-moe-minimal", mixed, minimal=True)
+    case("qwen3-5-moe-one-expert", mixed, num_experts_per_tok=1)
+    case("qwen3-5-moe-key", mixed, edit=without(norm_topk_prob=False, mlp_only_layers=[0]))
+
+
+for family in (encoders, both_ways, residues, rotary_berts, places, deberta, gpts, llamas, experts, hybrids, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, pairs):
     family()

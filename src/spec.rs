@@ -90,6 +90,16 @@ impl ModelSpec {
         self.stack(head.stack)?.layers.get(head.layer)
     }
 
+    /// What the pattern of a head is.
+    pub fn pattern_of(&self, head: HeadId) -> Option<PatternKind> {
+        self.layer_of(head).map(|layer| layer.mixer.pattern())
+    }
+
+    /// Whether a head has an effective pattern, signed and no distribution.
+    pub fn is_effective(&self, head: HeadId) -> bool {
+        self.pattern_of(head) == Some(PatternKind::Effective)
+    }
+
     /// Whether a text is read by queries that are none of its words.
     pub fn reads_by_queries(&self) -> bool {
         let by_other = |stack: &StackSpec| stack.kind.is_between() && stack.kind != StackKind::Chosen;
@@ -307,10 +317,57 @@ impl StackSpec {
     }
 }
 
-/// Shape of one layer's attention.
+/// How a layer moves values between tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MixerKind {
+    /// Softmax, or another normaliser, of products of queries and keys.
+    #[default]
+    Attention,
+    /// The gated delta rule (Yang et al. 2025): a state per head that decays, forgets what a key has written before,
+    /// and is read by queries.
+    GatedDelta,
+}
+
+vocabulary! {
+    MixerKind:
+    /// In a sentence.
+    title;
+    Attention("attention"),
+    GatedDelta("gated delta rule"),
+}
+
+/// What the pattern of a layer's heads is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatternKind {
+    /// Each row says how a query's attention is shared among keys.
+    Distribution,
+    /// Signed factors by which values add up to the output, with everything that depends on the input at its value.
+    /// Rows need not sum to 1.
+    Effective,
+}
+
+impl MixerKind {
+    /// What the pattern of its heads is.
+    pub const fn pattern(self) -> PatternKind {
+        match self {
+            Self::Attention => PatternKind::Distribution,
+            Self::GatedDelta => PatternKind::Effective,
+        }
+    }
+
+    /// Whether queries are compared with keys.
+    pub const fn is_attention(self) -> bool {
+        matches!(self, Self::Attention)
+    }
+}
+
+/// Shape of one layer's attention, or of what it has in place of attention.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct LayerSpec {
+    /// How values move between tokens.
+    pub mixer: MixerKind,
     /// Query heads; attention patterns exist per query head.
     pub n_heads: usize,
     /// Key/value heads; equal to `n_heads` without grouped-query attention.
@@ -334,6 +391,9 @@ pub struct LayerSpec {
     pub sink: bool,
     /// Whether positions alone give the pattern: no query is compared with a key, so there is no attention.
     pub fixed: bool,
+    /// Whether `z` is scaled by a gate, or normed, before it is mapped back to the stream, so that what a head adds is
+    /// not the map of its `z`.
+    pub gated: bool,
     /// The MLP beside it; `None` in cross-attention, whose block has it already, and where it is not known.
     pub mlp: Option<MlpSpec>,
 }
@@ -458,6 +518,7 @@ impl LayerSpec {
     pub fn new(n_heads: usize, d_head: usize) -> Self {
         let scale = 1.0 / (d_head as f32).sqrt();
         Self {
+            mixer: MixerKind::Attention,
             n_heads,
             n_kv_heads: n_heads,
             d_head,
@@ -468,6 +529,7 @@ impl LayerSpec {
             global: false,
             sink: false,
             fixed: false,
+            gated: false,
             mlp: None,
         }
     }

@@ -1,6 +1,6 @@
 //! What a transformer is made of, as far as a diagram shows it.
 
-use crate::ids::StackKind;
+use crate::{ids::StackKind, spec::MixerKind};
 
 /// The towers of a model, an encoder before its decoder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub enum Reads {
 /// One block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockFacts {
+    /// How values move between tokens in the branch that `attention` is around.
+    pub mixer: MixerKind,
     pub attention: BranchNorms,
     /// Around the attention to the encoder, where there is one.
     pub cross: Option<BranchNorms>,

@@ -216,7 +216,12 @@ impl LayerCapture {
         self.per_head(Site::Pattern)
     }
 
-    /// `[head, query, d_head]`: pattern · v.
+    /// `[head, query, key]`: signed factors of values, in a layer without a softmax; rows sum to anything.
+    pub fn effective(&self) -> Option<&PerHead> {
+        self.per_head(Site::Effective)
+    }
+
+    /// `[head, query, d_head]`: pattern · v, or effective · v.
     pub fn z(&self) -> Option<&PerHead> {
         self.per_head(Site::Z)
     }

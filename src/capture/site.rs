@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::{Matrix, PerHead, ShapeError};
+use crate::spec::MixerKind;
 
 /// A point in the forward pass where a value exists, in forward order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,7 +33,9 @@ pub enum Site {
     /// Scaled and masked, before softmax.
     Scores,
     Pattern,
-    /// `pattern · v`.
+    /// The signed factors by which values add up to `z` in a layer without a softmax; recorded with patterns, alone.
+    Effective,
+    /// `pattern · v`, or `effective · v`.
     Z,
     /// What attention adds to the residual stream.
     AttnOut,
@@ -55,7 +58,7 @@ pub enum Site {
 }
 
 /// Every site, in forward order.
-const TABLE: [SiteSpec; 23] = [
+const TABLE: [SiteSpec; 24] = [
     SiteSpec::new(Site::Embed, "embed", RowKind::Stream, Width::Embedding)
         .once_per(Per::Sequence)
         .called("the embeddings"),
@@ -73,6 +76,7 @@ const TABLE: [SiteSpec; 23] = [
     SiteSpec::new(Site::V, "v", RowKind::Keys, Width::Head),
     SiteSpec::new(Site::Scores, "scores", RowKind::Queries, Width::Keys),
     SiteSpec::new(Site::Pattern, "pattern", RowKind::Queries, Width::Keys),
+    SiteSpec::new(Site::Effective, "effective", RowKind::Queries, Width::Keys).chosen_as("pattern"),
     SiteSpec::new(Site::Z, "z", RowKind::Queries, Width::Head).patched_as("the z of"),
     SiteSpec::new(Site::AttnOut, "attn_out", RowKind::Stream, Width::Model).patched_as("the attention output of"),
     SiteSpec::new(Site::ResidMid, "resid_mid", RowKind::Stream, Width::Model),
@@ -256,6 +260,14 @@ impl Site {
     /// Whether it has a value for each pair of a query and a key.
     pub const fn is_of_pairs(self) -> bool {
         matches!(self.spec().width, Width::Keys)
+    }
+
+    /// Whether heads that move values in this way have it.
+    pub const fn is_of_heads(self, mixer: MixerKind) -> bool {
+        match mixer {
+            MixerKind::Attention => !matches!(self, Self::Effective),
+            MixerKind::GatedDelta => !matches!(self, Self::Q | Self::K | Self::Scores | Self::Pattern),
+        }
     }
 
     /// Its value in a layer, or in a head of it, in words: `the residual stream before layer 2`.

@@ -82,6 +82,7 @@ fn site<'a>(capture: &'a Capture, name: &str) -> Option<(Vec<usize>, &'a [f32])>
         "v_global" => layer.v_global.as_ref().map(heads),
         "scores" => layer.scores().map(heads),
         "pattern" => layer.pattern().map(heads),
+        "effective" => layer.effective().map(heads),
         "z" => layer.z().map(heads),
         "resid_pre" => layer.resid_pre().map(matrix),
         "mlp_gate" | "router_logits" | "router" => layer.rows(Site::from_name(site)?).map(matrix),
@@ -127,7 +128,8 @@ fn differences_of(name: &str, way: KernelPath) -> Vec<String> {
         let worst = pairs
             .map(|(value, expected)| (value - expected).abs())
             .fold(0.0f32, |a, b| if b.is_nan() { f32::INFINITY } else { a.max(b) });
-        let tolerance = if tensor.ends_with("pattern") { PATTERN } else { RELATIVE * largest };
+        let is_pattern = tensor.ends_with("pattern") || tensor.ends_with("effective");
+        let tolerance = if is_pattern { PATTERN } else { RELATIVE * largest };
         if worst > tolerance {
             wrong.push(format!("{name}: {tensor} differs by {worst:e}, more than {tolerance:e}"));
         }
@@ -160,6 +162,7 @@ fn families_match_pytorch_in_every_way_to_compute() {
         "longformer-questions",
         "modernbert",
         "phi3",
+        "qwen3_next",
         "t5",
     ];
     let ways = [KernelPath::Operations, KernelPath::Portable];

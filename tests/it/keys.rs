@@ -29,6 +29,7 @@ fn place_of(model_type: &str) -> (&str, Option<&str>) {
         "encoder-decoder" => ("families/bert-bert", None),
         "electra" => ("families/electra-generator", None),
         "gemma3_text" => ("families/gemma3", None),
+        "qwen3_5_moe_text" => ("families/qwen3_5_moe", Some("text_config")),
         "rope" => ("families/llama-yarn", Some("rope_parameters")),
         "siglip_text_model" => ("families/siglip", Some("text_config")),
         "siglip_vision_model" => ("families/siglip-vision", None),

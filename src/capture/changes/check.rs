@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Edit, Scope, head_name, stack_prefix};
+use super::{Edit, Intervention, Scope, head_name, stack_prefix};
 use crate::{
     capture::{Per, Site, Token},
     ids::{HeadId, Side, StackKind},
@@ -24,9 +24,43 @@ impl EditContext<'_> {
     pub fn check(&self, edits: &[Edit]) -> Result<(), String> {
         for (idx, edit) in edits.iter().enumerate() {
             edit.kind().check(self)?;
+            self.mixers(edit)?;
             if let Some(other) = edits[..idx].iter().find(|other| edit.contradicts(other)) {
                 return Err(format!("“{other}” and “{edit}” contradict each other: remove one of them"));
             }
+        }
+        Ok(())
+    }
+
+    /// Refuses a change of what layers without a softmax do not have.
+    fn mixers(&self, edit: &Edit) -> Result<(), String> {
+        let lacks = |stack: StackKind, layer: usize, spec: &LayerSpec| match edit.kind().intervention() {
+            Intervention::Rows { site, extent, .. } => {
+                site.is_per_head() && !site.is_of_heads(spec.mixer) && extent.touches(stack, layer)
+            }
+            Intervention::Normalize(scope, _) => !spec.mixer.is_attention() && scope.touches(stack, layer),
+            Intervention::Reorder { .. } | Intervention::LeaveOutPositions => !spec.mixer.is_attention(),
+            Intervention::Read { .. } | Intervention::SeeAll(_) | Intervention::AddToMlp { .. } => false,
+        };
+        for stack in &self.spec.stacks {
+            let layers = || stack.layers.iter().enumerate();
+            let Some((layer, spec)) = layers().find(|(layer, spec)| lacks(stack.kind, *layer, spec)) else { continue };
+            let others = layers().filter(|(_, spec)| spec.mixer.is_attention()).map(|(layer, _)| layer.to_string());
+            let others = others.collect::<Vec<_>>().join(", ");
+            let (name, mixer) = (format!("{}L{layer}", stack_prefix(stack.kind)), spec.mixer.title());
+            return Err(match edit.kind().intervention() {
+                Intervention::Reorder { .. } | Intervention::LeaveOutPositions => {
+                    format!("“{edit}” makes no sense in {name} ({mixer}), which reads tokens one after the other")
+                }
+                Intervention::Rows { .. }
+                | Intervention::Normalize(..)
+                | Intervention::Read { .. }
+                | Intervention::SeeAll(_)
+                | Intervention::AddToMlp { .. } => format!(
+                    "“{edit}” makes no sense in {name} ({mixer}), where no query is compared with a key: only the layers \
+                     {others} have scores and weights"
+                ),
+            });
         }
         Ok(())
     }

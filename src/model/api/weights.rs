@@ -62,14 +62,15 @@ impl Projection {
 
 impl Model {
     /// What maps `z` of all heads of a layer side by side back to the stream, `[heads · d_head, d_model]`; `None`
-    /// for networks without such a map.
+    /// for networks without such a map, and where a gate or a norm stands before it.
     ///
     /// # Errors
     /// When the weights cannot be read.
     pub fn attention_output(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
         let own = |block: &Block| match stack {
             StackKind::Cross => block.cross.as_ref().map(|(attention, _)| Projection::of(&attention.out)),
-            _ => Some(Projection::of(&block.attention.heads().out)),
+            _ if block.attention.spec().gated => None,
+            _ => Some(Projection::of(block.attention.out())),
         };
         self.block(stack, layer).and_then(own).transpose()
     }
@@ -83,7 +84,10 @@ impl Model {
         let attention = match (stack, &block.cross) {
             (StackKind::Cross, None) => return Ok(None),
             (StackKind::Cross, Some((attention, _))) => attention,
-            _ => block.attention.heads(),
+            _ => match block.attention.heads() {
+                Some(heads) => heads,
+                None => return Ok(None),
+            },
         };
         let width = attention.spec.n_kv_heads * attention.spec.d_head;
         // Values come last in both.

@@ -251,7 +251,7 @@ impl Model {
         let block = self.block(stack, layer)?;
         match stack {
             StackKind::Cross => block.cross.as_ref().map(|(attention, _)| attention),
-            _ => Some(block.attention.heads()),
+            _ => block.attention.heads(),
         }
     }
 }

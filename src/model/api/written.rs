@@ -38,7 +38,7 @@ impl Model {
         let HeadId { stack, layer, head } = head;
         let Some(attention) = self.attention(stack, layer) else { return Ok(None) };
         let (spec, d) = (attention.spec, attention.spec.d_head);
-        if head >= spec.n_heads {
+        if head >= spec.n_heads || spec.gated {
             return Ok(None);
         }
         let shared = head / (spec.n_heads / spec.n_kv_heads.max(1)).max(1);

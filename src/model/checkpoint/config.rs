@@ -313,6 +313,16 @@ impl Config {
         Some(inner)
     }
 
+    /// A section in which some keys say what they say in the whole.
+    pub fn section_of(&self, name: &str, of_whole: &[&str]) -> Option<Self> {
+        let mut section = self.section(name)?;
+        for key in of_whole {
+            section.values.remove(*key);
+            section.values.extend(self.values.get(*key).map(|value| ((*key).to_owned(), value.clone())));
+        }
+        Some(section)
+    }
+
     fn inner(&self, name: &str, values: Map<String, Value>) -> Self {
         let scope = format!("{}{name}.", self.scope);
         let (file, path) = (self.file, self.path.clone());

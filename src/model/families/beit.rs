@@ -53,7 +53,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
             let mut table = table(weights, &name, n_heads, pictures)?;
             // A layer may have its own bias besides that of all layers.
             table.iter_mut().zip(of_all.iter().flatten()).for_each(|(own, of_all)| *own += of_all);
-            block.attention.heads_mut().bias = Some(RelativeBias::Grid { table, n_heads, grid });
+            if let Some(heads) = block.attention.heads_mut() {
+                heads.bias = Some(RelativeBias::Grid { table, n_heads, grid });
+            }
         }
         blocks.push(block);
     }

@@ -64,7 +64,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let mut block = block(weights, &sizes, &name, &BLOCK)?;
         if let Some((table, distances)) = &positions {
             let disentangled = compare(weights, &sizes, kinds, &name, table, *distances)?;
-            block.attention.heads_mut().bias = Some(RelativeBias::Disentangled(disentangled));
+            if let Some(heads) = block.attention.heads_mut() {
+                heads.bias = Some(RelativeBias::Disentangled(disentangled));
+            }
         }
         blocks.push(block);
     }

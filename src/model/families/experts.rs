@@ -39,8 +39,8 @@ pub(super) enum ExpertTensors {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WeightSum {
     One,
-    /// One, where `norm_topk_prob` says so.
-    Configured,
+    /// One, where `norm_topk_prob` says so, and whether it is without it.
+    Configured(bool),
 }
 
 /// Keys that training alone reads.
@@ -65,6 +65,11 @@ pub(super) struct ExpertShape {
 }
 
 impl ExpertPlan {
+    /// Whether there are experts; a number of 0 says that there are none in families where layers may have one MLP.
+    pub fn has_some(&self, config: &Config) -> Result<bool, LoadError> {
+        Ok(!self.is_mixed || config.number(self.n.0)? != Some(0.0))
+    }
+
     pub fn shape(&self, config: &Config, n_layers: usize) -> Result<ExpertShape, LoadError> {
         let n = config.optional_size(self.n.0, MOST)?.unwrap_or(self.n.1);
         let n_chosen = config.optional_size(&["num_experts_per_tok"], MOST)?.unwrap_or(self.n_chosen);
@@ -76,7 +81,7 @@ impl ExpertPlan {
         let width = config.optional_size(&[self.width.0], 1 << 24)?.unwrap_or(self.width.1);
         let normalised = match self.sum {
             WeightSum::One => true,
-            WeightSum::Configured => config.flag("norm_topk_prob", false),
+            WeightSum::Configured(usual) => config.flag("norm_topk_prob", usual),
         };
         let shared = match self.shared {
             Some(width) => Some(config.optional_size(&["shared_expert_intermediate_size"], 1 << 24)?.unwrap_or(width)),

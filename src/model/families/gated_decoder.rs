@@ -4,13 +4,13 @@
 use candle_core::Tensor;
 
 use super::{
-    Activation, Block, Config, Dense, ExpertShape, HeadKind, HeadNorm, LayerSpec, LinearPart, LoadError, Mlp,
-    MultiHead, Multipliers, Network, Norm, NormKind, NormPlaces, NormWeights, Norms, Output, QkNorm, QkNorms, Stack,
-    StackKind, Stored, TextEmbedding, TwoWay, Variant, Weights, Windows,
+    Activation, Attention, Block, Config, DeltaNames, DeltaShape, Dense, ExpertShape, HeadKind, HeadNorm, LayerSpec,
+    LinearPart, LoadError, Mlp, MultiHead, Multipliers, Network, Norm, NormKind, NormPlaces, NormWeights, Norms,
+    Output, QkNorm, QkNorms, Stack, StackKind, Stored, TextEmbedding, TwoWay, Variant, Weights, Windows,
     decoder::head,
     decoder::layer_types,
     decoder::rms_norm,
-    layer_norm, map, network, qkv,
+    layer_norm, linear_layers, map, network, qkv,
     variant::{Biased, Fused},
 };
 
@@ -26,6 +26,8 @@ struct DecoderShape {
     causal: bool,
     clip: Option<f64>,
     experts: Option<ExpertShape>,
+    /// Of layers without attention, where there are some.
+    delta: Option<(DeltaNames, DeltaShape)>,
 }
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: &Variant) -> Result<Network, LoadError> {
@@ -63,6 +65,10 @@ fn body(
 ) -> Result<(TextEmbedding, Stack), LoadError> {
     let (d_model, n_vocab, n_ctx) = (shape.d_model, config.n_vocab()?, config.n_ctx()?);
     weights.set_prefix("model.", &["embed_tokens.weight", "norm.weight"]);
+    if variant.delta.is_some() {
+        // What guesses several tokens at once.
+        weights.skip_all("mtp.");
+    }
     let output = Output::new("lm_head", variant.tied);
     let word = output.table(config, weights, "model.embed_tokens.weight", &[n_vocab, d_model])?;
     let n_layers = config.n_layers()?;
@@ -82,9 +88,11 @@ fn body(
         }
     }
     let mut blocks = Vec::new();
+    let linear = if shape.delta.is_some() { linear_layers(config, n_layers)? } else { vec![false; n_layers] };
     for (layer, window) in windows.into_iter().enumerate() {
         let rotary = places[own(window)].filter(|_| uses_rope[layer]);
-        blocks.push(block(config, weights, variant, shape, LayerPlan { layer, window, rotary })?);
+        let is_linear = linear[layer];
+        blocks.push(block(config, weights, variant, shape, LayerPlan { layer, window, rotary, is_linear })?);
     }
     let final_norm = Some(norm(weights, variant, "model.norm", d_model, shape.eps)?);
     let embedding = TextEmbedding { scale: shape.multipliers.embedding, ..TextEmbedding::unending(word, n_ctx) };
@@ -107,7 +115,11 @@ fn shape(config: &Config, variant: &Variant) -> Result<DecoderShape, LoadError> 
         norms: (variant.norms)(config),
         causal: is_causal(config, variant)?,
         clip: if variant.clips { clip(config)? } else { None },
-        experts: variant.experts.map(|plan| plan.shape(config, config.n_layers()?)).transpose()?,
+        experts: match variant.experts {
+            Some(plan) if plan.has_some(config)? => Some(plan.shape(config, config.n_layers()?)?),
+            _ => None,
+        },
+        delta: variant.delta.map(|names| Ok::<_, LoadError>((names, DeltaShape::of(config)?))).transpose()?,
     })
 }
 
@@ -116,6 +128,7 @@ fn heads(config: &Config, variant: &Variant, d_model: usize) -> Result<LayerSpec
     let (n_heads, d_head) = config.heads_of(d_model, variant.d_head)?;
     let mut spec = LayerSpec { sink: variant.sinks, ..LayerSpec::new(n_heads, d_head) };
     spec.n_kv_heads = config.n_kv_heads_of(n_heads, variant.n_kv_heads)?;
+    spec.gated = variant.has_gate;
     if let Some(caps) = variant.caps {
         let scalar = config.number(&["query_pre_attn_scalar"])?.unwrap_or(256.0);
         spec.scale = scalar.max(f64::MIN_POSITIVE).sqrt().recip() as f32;
@@ -228,6 +241,52 @@ struct LayerPlan {
     window: Option<usize>,
     /// Which of the rotary embeddings is its own; `None` where queries and keys are not rotated.
     rotary: Option<usize>,
+    /// Whether it has a state in place of attention.
+    is_linear: bool,
+}
+
+/// The heads of a layer.
+fn heads_of_layer(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    variant: &Variant,
+    shape: &DecoderShape,
+    LayerPlan { layer, window, rotary, .. }: LayerPlan,
+) -> Result<MultiHead, LoadError> {
+    let DecoderShape { d_model, spec, biased, .. } = *shape;
+    let name = |part: &str| format!("model.layers.{layer}.self_attn.{part}");
+    let (wide, narrow) = (spec.n_heads * spec.d_head, spec.n_kv_heads * spec.d_head);
+    let [q, k, v] = ["q_proj", "k_proj", "v_proj"].map(name);
+    let (qkv, gate) = match variant.fused {
+        Fused::All => (map(weights, &name("qkv_proj"), (d_model, wide + 2 * narrow), biased.qkv)?, None),
+        Fused::Nothing | Fused::Mlp if variant.has_gate => {
+            // Each head's query stands before its gate.
+            let of_heads = |first: usize| {
+                (0..spec.n_heads).flat_map(move |head| {
+                    let first = (2 * head + first) * spec.d_head;
+                    first..first + spec.d_head
+                })
+            };
+            let order: Vec<usize> = of_heads(0).chain(2 * wide..2 * (wide + narrow)).chain(of_heads(1)).collect();
+            let part = |name, d_out| LinearPart { name, d_out, bias: biased.qkv };
+            let parts = [part(&*q, 2 * wide), part(&*k, narrow), part(&*v, narrow)];
+            let all = weights.linear_of(&parts, d_model, Stored::OutIn, Some(&order))?;
+            let n = wide + 2 * narrow;
+            (all.columns(0..n)?, Some(all.columns(n..n + wide)?))
+        }
+        Fused::Nothing | Fused::Mlp => (qkv(weights, [&q, &k, &v], d_model, spec, [biased.qkv; 3])?, None),
+    };
+    let out = weights.linear_times(&name("o_proj"), shape.multipliers.added, (wide, d_model), biased.out)?;
+    let sinks = if variant.sinks { Some(weights.tensor(&name("sinks"), &[spec.n_heads])?) } else { None };
+    let sink = sinks.map(|sinks| sinks.to_vec1::<f32>()).transpose()?.map(Into::into);
+    Ok(MultiHead {
+        sink,
+        clip: shape.clip,
+        qk_norm: qk_norm(config, weights, variant, shape, &format!("model.layers.{layer}.self_attn"))?,
+        rotary,
+        gate,
+        ..MultiHead::plain(qkv, out, LayerSpec { window, ..spec }, shape.causal)
+    })
 }
 
 fn block(
@@ -237,26 +296,14 @@ fn block(
     shape: &DecoderShape,
     place: LayerPlan,
 ) -> Result<Block, LoadError> {
-    let LayerPlan { layer, window, rotary } = place;
-    let DecoderShape { d_model, eps, spec, biased, .. } = *shape;
+    let LayerPlan { layer, is_linear, .. } = place;
+    let DecoderShape { d_model, eps, activation, .. } = *shape;
     let name = |part: &str| format!("model.layers.{layer}.{part}");
-    let (wide, added) = (spec.n_heads * spec.d_head, shape.multipliers.added);
-    let qkv = if variant.fused == Fused::All {
-        let d_out = wide + 2 * spec.n_kv_heads * spec.d_head;
-        map(weights, &name("self_attn.qkv_proj"), (d_model, d_out), biased.qkv)?
-    } else {
-        let [q, k, v] = ["q_proj", "k_proj", "v_proj"].map(|part| name(&format!("self_attn.{part}")));
-        qkv(weights, [&q, &k, &v], d_model, spec, [biased.qkv; 3])?
-    };
-    let out = weights.linear_times(&name("self_attn.o_proj"), added, (wide, d_model), biased.out)?;
-    let sinks = if variant.sinks { Some(weights.tensor(&name("self_attn.sinks"), &[spec.n_heads])?) } else { None };
-    let sink = sinks.map(|sinks| sinks.to_vec1::<f32>()).transpose()?.map(Into::into);
-    let attention = MultiHead {
-        sink,
-        clip: shape.clip,
-        qk_norm: qk_norm(config, weights, variant, shape, &name("self_attn"))?,
-        rotary,
-        ..MultiHead::plain(qkv, out, LayerSpec { window, ..spec }, shape.causal)
+    let attention: Box<dyn Attention> = match shape.delta.filter(|_| is_linear) {
+        Some((names, delta)) => {
+            Box::new(delta.read(weights, &name("linear_attn"), names, (d_model, eps, activation))?)
+        }
+        None => Box::new(heads_of_layer(config, weights, variant, shape, place)?),
     };
     let mlp = mlp(weights, variant, shape, &format!("model.layers.{layer}"), layer)?;
 

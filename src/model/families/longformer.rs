@@ -85,8 +85,11 @@ pub(super) fn see_within(
     name: &str,
     window: usize,
 ) -> Result<Block, LoadError> {
-    let mut own = block.attention;
-    let spec = &mut own.heads_mut().spec;
+    let Some(mut own) = block.attention.into_heads() else {
+        let what = "windows are of layers in which queries are compared with keys";
+        return Err(LoadError::Engine(candle_core::Error::Msg(what.to_owned())));
+    };
+    let spec = &mut own.spec;
     let d_model = spec.n_heads * spec.d_head;
     let q = linear(weights, &format!("{name}.query_global"), d_model, d_model)?;
     let kv = ["key_global", "value_global"].map(|part| format!("{name}.{part}"));

@@ -39,6 +39,7 @@ mod gptj;
 mod granite;
 mod han;
 mod head_class;
+mod linear_layers;
 mod llama;
 mod longformer;
 mod lookup;
@@ -61,6 +62,8 @@ mod plain_decoder;
 mod pointer;
 mod qwen2;
 mod qwen3;
+mod qwen3_5;
+mod qwen3_next;
 mod qwen_moe;
 mod refused;
 mod rnnsearch;
@@ -90,6 +93,7 @@ use self::{
     experts::{ExpertPlan, ExpertShape, ExpertTensors, WeightSum},
     family::{Family, FamilyGroup},
     head_class::HeadClass,
+    linear_layers::{DeltaNames, DeltaShape, linear_layers},
     parts::{
         ClassHead, classifier, cross, layer_norm, linear, mlp, n_classes, outcomes, qkv, table_name, vocabulary_map,
     },
@@ -111,7 +115,7 @@ use crate::{
         kernels::{Activation, Linear, Norm, NormKind},
         network::{
             Body, Network, Tower,
-            attention::{HeadNorm, MultiHead, QkNorm},
+            attention::{Attention, HeadNorm, MultiHead, QkNorm},
             block::{Block, Norms, Stack},
             embedding::{Embedding, Positions, TextEmbedding},
             experts::{GateClamp, Mixture},
@@ -180,6 +184,8 @@ const FAMILIES: &[&[Family]] = &[
     pointer::FAMILIES,
     qwen2::FAMILIES,
     qwen3::FAMILIES,
+    qwen3_5::FAMILIES,
+    qwen3_next::FAMILIES,
     qwen_moe::FAMILIES,
     rnnsearch::FAMILIES,
     roberta::FAMILIES,

@@ -20,7 +20,7 @@ const VARIANT: Variant = Variant {
         n: (&["num_experts", "num_local_experts"], 64),
         n_chosen: 8,
         width: ("intermediate_size", 2048),
-        sum: WeightSum::Configured,
+        sum: WeightSum::Configured(false),
         is_mixed: false,
         shared: None,
         part: "mlp",

@@ -22,7 +22,7 @@ const EXPERTS: ExpertPlan = ExpertPlan {
     n: (&["num_local_experts", "num_experts"], 128),
     n_chosen: 8,
     width: ("moe_intermediate_size", 768),
-    sum: WeightSum::Configured,
+    sum: WeightSum::Configured(false),
     is_mixed: true,
     shared: None,
     part: "mlp",

@@ -1,6 +1,6 @@
 //! Variants of LLaMA's architecture.
 
-use super::{Activation, Config, ExpertPlan, LoadError, Rotary, RotaryDialect};
+use super::{Activation, Config, DeltaNames, ExpertPlan, LoadError, Rotary, RotaryDialect};
 
 /// What sets one of these families apart. Keys that another of them reads have no meaning.
 #[derive(Clone, Copy)]
@@ -30,6 +30,10 @@ pub(super) struct Variant {
     pub n_kv_heads: Option<usize>,
     /// Soft caps, where the family knows such a thing.
     pub caps: Option<Caps>,
+    /// The gated delta rule in layers that are not of full attention, and how it is stored.
+    pub delta: Option<DeltaNames>,
+    /// Whether queries come with gates on what the heads read.
+    pub has_gate: bool,
     /// Experts in place of MLPs.
     pub experts: Option<ExpertPlan>,
     /// Whether queries, keys and values may be clipped (`clip_qkv`).
@@ -201,6 +205,8 @@ impl Variant {
         d_head: None,
         n_kv_heads: None,
         caps: None,
+        delta: None,
+        has_gate: false,
         experts: None,
         clips: false,
         sinks: false,

@@ -23,6 +23,11 @@ pub fn gated(x: &Tensor, f: Activation) -> Result<Tensor> {
     super::activation(&x.narrow(1, 0, d)?, f)? * x.narrow(1, d, d)?
 }
 
+/// `1 / (1 + e⁻ˣ)` of every element.
+pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
+    (x.neg()?.exp()? + 1.0)?.recip()
+}
+
 fn width(layout: &Layout) -> Result<usize> {
     match layout.dims() {
         &[_, width] if width > 0 && width % 2 == 0 => Ok(width),

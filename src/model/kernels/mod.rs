@@ -21,6 +21,7 @@ mod rotate;
 mod simd;
 mod stored;
 mod to_host;
+mod triangular;
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ pub use attention::{
 };
 use backend::is_fused;
 pub use backend::{KernelPath, with_path};
-pub use gate::gated;
+pub use gate::{gated, sigmoid};
 pub use linear::TOKENS_PER_TASK;
 use linear::{LinearAddOp, LinearOp};
 pub use mask::{mask, softcap};
@@ -42,6 +43,7 @@ pub use packed::Half;
 pub use rotate::{Turns, rotate, rotate_queries};
 pub use stored::{NarrowTable, StoredMatrix, bytes_of, rows_of};
 pub use to_host::{to_host, with_values};
+pub use triangular::unit_lower_inverse;
 
 use crate::spec::Mask;
 

@@ -44,10 +44,11 @@ fn of_block(block: &Block) -> BlockFacts {
         after: norms.after.is_some(),
     };
     BlockFacts {
+        mixer: block.attention.spec().mixer,
         attention: norms(&block.attention_norms),
         cross: block.cross.as_ref().map(|(_, around)| norms(around)),
         mlp: norms(&block.mlp_norms),
         is_parallel: block.parallel,
-        is_rotary: block.attention.heads().rotary.is_some(),
+        is_rotary: block.attention.heads().is_some_and(|heads| heads.rotary.is_some()),
     }
 }

@@ -17,19 +17,39 @@ use crate::{
 
 /// The branch of a block in which positions see each other.
 ///
-/// Blocks run it, and estimates and explanations ask for its heads; what is added around them, such as tokens with maps
-/// of their own, is another type here.
+/// Blocks run it, and estimates and explanations ask for its heads where it has some that compare queries with keys;
+/// what is added around them, such as tokens with maps of their own, is another type here, and so is what a layer has in
+/// place of them.
 pub(crate) trait Attention: Debug + Send + Sync {
-    /// `z` of all heads side by side; the heads' `out` maps it back to the stream.
+    /// What [`Self::out`] maps back to the stream: `z` of all heads side by side, behind its gate where it has one.
     ///
     /// # Shapes
     /// - `x`: `[n, d_model]`
     /// - result: `[n, heads · d_head]`
     fn forward(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError>;
 
-    fn heads(&self) -> &MultiHead;
+    /// Its sizes, and how it moves values.
+    fn spec(&self) -> LayerSpec;
 
-    fn heads_mut(&mut self) -> &mut MultiHead;
+    /// `[heads · d_head, d_model]`.
+    fn out(&self) -> &Linear;
+
+    /// Whether a token sees only those before it.
+    fn is_causal(&self) -> bool;
+
+    /// Its heads; `None` where no query is compared with a key.
+    fn heads(&self) -> Option<&MultiHead>;
+
+    fn heads_mut(&mut self) -> Option<&mut MultiHead>;
+
+    /// The heads alone, to put something else around them.
+    fn into_heads(self: Box<Self>) -> Option<MultiHead>;
+
+    /// Values of each row that exist at once where it has no such heads, and how many of them are kept until the run is
+    /// differentiated.
+    fn values_of_row(&self) -> [u64; 2] {
+        [0; 2]
+    }
 
     /// Maps that only tokens that see all others have: of their queries, and of the keys and values that they see.
     fn global_maps(&self) -> Option<[&Linear; 2]> {
@@ -78,6 +98,8 @@ pub(crate) struct MultiHead {
     pub rotary: Option<usize>,
     /// A bias of this layer alone; a `spec.biased` layer without one uses the stack's.
     pub bias: Option<RelativeBias>,
+    /// From `d_model` to the gates of `z`, `[heads · d_head]`, in a layer whose `spec.gated` says so: `σ` of them scales it.
+    pub gate: Option<Linear>,
     /// `[heads]`: scores of learned sinks, in a layer whose `spec.sink` says so. Not of one with global tokens.
     pub sink: Option<Arc<[f32]>>,
 }
@@ -86,14 +108,14 @@ impl MultiHead {
     /// Self-attention as in the first transformers: no rotary embedding, bias or extra norm.
     pub const fn plain(qkv: Linear, out: Linear, spec: LayerSpec, causal: bool) -> Self {
         let projections = Projections::Fused(qkv);
-        Self { projections, out, spec, causal, qk_norm: None, clip: None, rotary: None, bias: None, sink: None }
+        Self { projections, out, spec, causal, qk_norm: None, clip: None, rotary: None, bias: None, gate: None, sink: None }
     }
 
     /// Attention of a decoder to its encoder's stream.
     pub const fn cross(q: Linear, kv: Linear, out: Linear, spec: LayerSpec) -> Self {
         let projections = Projections::Cross { q, kv };
         let causal = false;
-        Self { projections, out, spec, causal, qk_norm: None, clip: None, rotary: None, bias: None, sink: None }
+        Self { projections, out, spec, causal, qk_norm: None, clip: None, rotary: None, bias: None, gate: None, sink: None }
     }
 
     /// Whether it attends to a stream of this width that is not its own.
@@ -224,7 +246,7 @@ impl MultiHead {
             if keeps_sink {
                 run.keep_sink(at, kernels::sink_shares(&pattern, n_key), n_query)?;
             }
-            run.keep_pattern(at, PerHead::new(pattern, [n_heads, n_query, n_key])?);
+            run.keep_pairs(Site::Pattern, at, PerHead::new(pattern, [n_heads, n_query, n_key])?);
             return Ok(z);
         }
         if keeps_sink {
@@ -276,8 +298,53 @@ impl MultiHead {
     }
 }
 
+impl From<MultiHead> for Box<dyn Attention> {
+    fn from(heads: MultiHead) -> Self {
+        Box::new(heads)
+    }
+}
+
 impl Attention for MultiHead {
     fn forward(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        let z = self.read(at, x, pass, run)?;
+        match &self.gate {
+            Some(gate) => Ok((z * kernels::sigmoid(&pass.spread(gate.forward(x)?)?)?)?),
+            None => Ok(z),
+        }
+    }
+
+    fn spec(&self) -> LayerSpec {
+        self.spec
+    }
+
+    fn out(&self) -> &Linear {
+        &self.out
+    }
+
+    fn is_causal(&self) -> bool {
+        self.causal
+    }
+
+    fn heads(&self) -> Option<&MultiHead> {
+        Some(self)
+    }
+
+    fn heads_mut(&mut self) -> Option<&mut MultiHead> {
+        Some(self)
+    }
+
+    fn into_heads(self: Box<Self>) -> Option<MultiHead> {
+        Some(*self)
+    }
+}
+
+impl MultiHead {
+    /// `z` of all heads side by side.
+    ///
+    /// # Shapes
+    /// - `x`: `[n, d_model]`
+    /// - result: `[n, heads · d_head]`
+    fn read(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let n_heads = self.spec.n_heads;
         // Heads are strided views of one product: the kernels read them in place.
         let (q, k, v) = match &self.projections {
@@ -323,14 +390,6 @@ impl Attention for MultiHead {
         }
         run.enter(None);
         Ok(Tensor::cat(&joined, 0)?)
-    }
-
-    fn heads(&self) -> &MultiHead {
-        self
-    }
-
-    fn heads_mut(&mut self) -> &mut MultiHead {
-        self
     }
 }
 

@@ -99,19 +99,25 @@ pub(crate) struct Block {
 impl Block {
     /// A block without cross-attention whose MLP follows its attention.
     pub fn new(
-        attention: impl Attention + 'static,
+        attention: impl Into<Box<dyn Attention>>,
         attention_norms: Norms,
         mlp: impl Into<Box<dyn Mlp>>,
         mlp_norms: Norms,
     ) -> Self {
-        let (attention, mlp) = (Box::new(attention), mlp.into());
+        let (attention, mlp) = (attention.into(), mlp.into());
         Self { attention, attention_norms, cross: None, mlp, mlp_norms, parallel: false }
     }
 
-    /// As far as the queries and keys.
-    fn only_project(&self, at: At, x: &Tensor, pass: &Pass<'_>, run: &mut Run<'_>) -> Result<(), ModelError> {
+    /// As far as the queries and keys of these heads, which are its own.
+    fn only_project(
+        &self,
+        (at, heads): (At, &MultiHead),
+        x: &Tensor,
+        pass: &Pass<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<(), ModelError> {
         let entering = run.at(Site::ResidPre, at, x.clone())?;
-        self.attention.heads().only_project(at, &self.attention_norms.enter(&entering)?, pass, run)
+        heads.only_project(at, &self.attention_norms.enter(&entering)?, pass, run)
     }
 
     /// What comes out has the rows that the pass says are read.
@@ -123,7 +129,7 @@ impl Block {
         let entering = pass.spread(entering)?;
         let mut stream = if self.attention_norms.carries { pass.spread(normed)? } else { entering.clone() };
         pass.alike = false;
-        let (mut out, mut norms, mut here) = (&self.attention.heads().out, &self.attention_norms, at);
+        let (mut out, mut norms, mut here) = (self.attention.out(), &self.attention_norms, at);
         if let Some((cross, around)) = &self.cross {
             stream = norms.join(&Added::of(out, z), &stream, Site::AttnOut, at, run)?;
             run.checkpoint()?;
@@ -193,14 +199,14 @@ impl Stack {
 
     /// What the stack is; with cross-attention also what that is.
     pub fn specs(&self) -> Vec<StackSpec> {
-        let spec = |kind, layers: Vec<(&MultiHead, Option<MlpSpec>)>| StackSpec {
+        let spec = |kind, layers: Vec<(&dyn Attention, Option<MlpSpec>)>| StackSpec {
             kind,
-            causal: layers.first().is_some_and(|(attention, _)| attention.causal),
-            layers: layers.iter().map(|(attention, mlp)| LayerSpec { mlp: *mlp, ..attention.spec }).collect(),
+            causal: layers.first().is_some_and(|(attention, _)| attention.is_causal()),
+            layers: layers.iter().map(|(attention, mlp)| LayerSpec { mlp: *mlp, ..attention.spec() }).collect(),
         };
-        let own = self.blocks.iter().map(|block| (block.attention.heads(), Some(block.mlp.spec())));
+        let own = self.blocks.iter().map(|block| (&*block.attention, Some(block.mlp.spec())));
         let own = spec(self.kind, own.collect());
-        let cross = self.blocks.iter().filter_map(|block| Some((&block.cross.as_ref()?.0, None)));
+        let cross = self.blocks.iter().filter_map(|block| Some((&block.cross.as_ref()?.0 as &dyn Attention, None)));
         let cross: Vec<_> = cross.collect();
         if cross.is_empty() { vec![own] } else { vec![own, spec(StackKind::Cross, cross)] }
     }
@@ -223,6 +229,10 @@ impl Stack {
             let why = "positions cannot move with the tokens: a convolution joins the tokens that stand side by side";
             return Err(ModelError::Edit(why.to_owned()));
         }
+        if pass.is_reordered() && self.blocks.iter().any(|block| block.attention.heads().is_none()) {
+            let why = "positions cannot move with the tokens: a layer with a state reads them one after the other";
+            return Err(ModelError::Edit(why.to_owned()));
+        }
         pass.prepare(&self.rotary, self.bias.as_ref(), (x.dim(0)?, x.device()), run)?;
         let embedded = self.convolution.is_some().then(|| pass.spread(x.clone())).transpose()?;
         let mut read = pass.read.take();
@@ -230,9 +240,9 @@ impl Stack {
             run.checkpoint()?;
             let at = At { stack: self.kind, layer };
             // What scores and patterns need besides queries and keys is recorded on the way to them.
-            let spec = block.attention.heads().spec;
-            if run.ends_at(at) && !(spec.biased || spec.sink) && pass.global.is_empty() {
-                block.only_project(at, &x, pass, run)?;
+            let heads = block.attention.heads().filter(|heads| !(heads.spec.biased || heads.spec.sink));
+            if let Some(heads) = heads.filter(|_| run.ends_at(at) && pass.global.is_empty()) {
+                block.only_project((at, heads), &x, pass, run)?;
                 return check_finite(x);
             }
             if layer + 1 == self.blocks.len() {

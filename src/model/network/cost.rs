@@ -90,7 +90,7 @@ impl Network {
             for block in &stack.blocks {
                 let layer = Layer { block, stack, n, lengths, plan, taps };
                 peak = peak.max(layer.working_bytes());
-                largest = largest.max(layer.attention_bytes(block.attention.heads(), stack.kind, n));
+                largest = largest.max(layer.own_bytes(n));
                 let (sites, scores) = layer.bytes_of(plan.sites);
                 kept = kept.saturating_add(sites);
                 // What does not fit is left out, and what comes later may fit.
@@ -142,8 +142,8 @@ fn width_out(linear: &Linear) -> u64 {
 }
 
 /// Bytes of one copy of a bias.
-fn bias_bytes(bias: &RelativeBias, attention: &MultiHead, (n_query, n_key): (u64, u64)) -> u64 {
-    (VALUE * attention.spec.n_heads as u64).saturating_mul(bias.n_values(n_query, n_key))
+fn bias_bytes(bias: &RelativeBias, n_heads: usize, (n_query, n_key): (u64, u64)) -> u64 {
+    (VALUE * n_heads as u64).saturating_mul(bias.n_values(n_query, n_key))
 }
 
 /// One layer of a run.
@@ -157,9 +157,9 @@ struct Layer<'a> {
 }
 
 impl Layer<'_> {
-    /// Bytes of one copy of the scores of an attention with `n_key` keys.
-    fn scores(&self, attention: &MultiHead, n_key: u64) -> u64 {
-        (VALUE * attention.spec.n_heads as u64).saturating_mul(self.n).saturating_mul(n_key)
+    /// Bytes of one copy of the scores of so many heads with `n_key` keys.
+    fn scores(&self, n_heads: usize, n_key: u64) -> u64 {
+        (VALUE * n_heads as u64).saturating_mul(self.n).saturating_mul(n_key)
     }
 
     /// Keys of the cross-attention, if there is one.
@@ -170,7 +170,7 @@ impl Layer<'_> {
 
     /// Bytes that exist only while the layer is computed.
     fn working_bytes(&self) -> u64 {
-        let own = self.attention_bytes(self.block.attention.heads(), self.stack.kind, self.n);
+        let own = self.own_bytes(self.n);
         let cross = self.cross().map_or(0, |(cross, n)| self.attention_bytes(cross, StackKind::Cross, n));
         let is_seen = Site::ALL.into_iter().any(|site| site.spec().is_of_mlp && self.plan.sites.contains(site));
         let is_changed = self.taps.any() || !self.plan.edits.is_empty();
@@ -178,8 +178,8 @@ impl Layer<'_> {
         let rows = if in_pieces { self.n.min(MLP_ROWS as u64) } else { self.n };
         let hidden = VALUE * rows * self.block.mlp.values_at_once();
         let d_model = self.block.mlp.d_model();
-        let shared_bias =
-            self.stack.bias.as_ref().map_or(0, |bias| bias_bytes(bias, self.block.attention.heads(), (self.n, self.n)));
+        let biased = self.stack.bias.as_ref().zip(self.block.attention.heads());
+        let shared_bias = biased.map_or(0, |(bias, heads)| bias_bytes(bias, heads.spec.n_heads, (self.n, self.n)));
         own.max(cross).max(hidden).saturating_add(VALUE * STREAMS * self.n * d_model).saturating_add(shared_bias)
     }
 
@@ -221,13 +221,21 @@ impl Layer<'_> {
                 || matches!(attention.bias, Some(RelativeBias::Disentangled(_))))
     }
 
+    /// Bytes of what the layer has for its own sequence, with `n_key` keys.
+    fn own_bytes(&self, n_key: u64) -> u64 {
+        match self.block.attention.heads() {
+            Some(heads) => self.attention_bytes(heads, self.stack.kind, n_key),
+            None => (VALUE * self.n).saturating_mul(self.block.attention.values_of_row()[0]),
+        }
+    }
+
     fn attention_bytes(&self, attention: &MultiHead, stack: StackKind, n_key: u64) -> u64 {
         let spec = &attention.spec;
-        let one = self.scores(attention, n_key);
+        let one = self.scores(spec.n_heads, n_key);
         let copies = self.copies(attention, stack, one);
         let bias = match &attention.bias {
             None | Some(RelativeBias::Disentangled(_)) => 0,
-            Some(bias) => bias_bytes(bias, attention, (self.n, n_key)),
+            Some(bias) => bias_bytes(bias, attention.spec.n_heads, (self.n, n_key)),
         };
         let scratch = VALUE * kernels::scratch_values(self.n as usize, n_key as usize, self.taps.any()) as u64;
         let d_projected = match &attention.projections {
@@ -240,7 +248,9 @@ impl Layer<'_> {
         // Norms and rotary embeddings write queries and keys anew.
         let d_turned = if attention.qk_norm.is_some() || attention.rotary.is_some() { d_projected } else { 0 };
         let z = self.n * (spec.n_heads * spec.d_head) as u64;
-        let projected = VALUE * (d_projected + d_turned + z);
+        // The gates, their exponentials and the product.
+        let gated = if attention.gate.is_some() { 3 * z } else { 0 };
+        let projected = VALUE * (d_projected + d_turned + z + gated);
         one.saturating_mul(copies).saturating_add(bias).saturating_add(scratch).saturating_add(projected)
     }
 
@@ -249,23 +259,27 @@ impl Layer<'_> {
     fn bytes_of(&self, wanted: Sites) -> (u64, u64) {
         let mut sites = 0u64;
         let mut scores = 0u64;
-        let of_layer =
-            || Site::ALL.into_iter().filter(|site| wanted.contains(*site) && site.is_of_layer()).map(Site::spec);
-        let own = (self.block.attention.heads(), self.n);
-        for (attention, n_key) in [Some(own), self.cross()].into_iter().flatten() {
-            let (h, kv, d) = (attention.spec.n_heads, attention.spec.n_kv_heads, attention.spec.d_head as u64);
+        let wants = |site: Site| wanted.contains(site) || (site == Site::Effective && wanted.contains(Site::Pattern));
+        let of_layer = || Site::ALL.into_iter().filter(|site| wants(*site) && site.is_of_layer());
+        let own = (self.block.attention.spec(), self.n);
+        let cross = self.cross().map(|(cross, n_key)| (cross.spec, n_key));
+        for (spec, n_key) in [Some(own), cross].into_iter().flatten() {
+            let (h, kv, d) = (spec.n_heads as u64, spec.n_kv_heads as u64, spec.d_head as u64);
+            for site in of_layer().filter(|site| site.is_of_heads(spec.mixer)).map(Site::spec) {
+                match site.rows {
+                    RowKind::Stream => {}
+                    _ if site.width == Width::Keys => scores = scores.saturating_add(self.scores(spec.n_heads, n_key)),
+                    RowKind::Queries => sites += VALUE * h * self.n * d,
+                    RowKind::Keys => sites += VALUE * kv * n_key * d,
+                }
+            }
+        }
+        let own = self.block.attention.heads().map(|heads| (heads, self.n));
+        for (attention, n_key) in [own, self.cross()].into_iter().flatten() {
+            let (h, d) = (attention.spec.n_heads, attention.spec.d_head as u64);
             let global = if self.has_global_tokens(attention) { 2 } else { 0 };
             if wanted.contains(Site::K) {
                 sites += VALUE * global * h as u64 * n_key * d;
-            }
-            let one = self.scores(attention, n_key);
-            for site in of_layer() {
-                match site.rows {
-                    RowKind::Stream => {}
-                    _ if site.width == Width::Keys => scores = scores.saturating_add(one),
-                    RowKind::Queries => sites += VALUE * h as u64 * self.n * d,
-                    RowKind::Keys => sites += VALUE * kv as u64 * n_key * d,
-                }
             }
             if attention.sink.is_some()
                 && [Site::Q, Site::Scores, Site::Pattern].iter().any(|site| wanted.contains(*site))
@@ -273,10 +287,10 @@ impl Layer<'_> {
                 sites += VALUE * h as u64 * self.n;
             }
             if let Some(bias) = attention.bias.as_ref().filter(|_| wanted.contains(Site::Q)) {
-                scores = scores.saturating_add(bias_bytes(bias, attention, (self.n, n_key)));
+                scores = scores.saturating_add(bias_bytes(bias, attention.spec.n_heads, (self.n, n_key)));
             }
         }
-        for site in of_layer().filter(|site| site.rows == RowKind::Stream) {
+        for site in of_layer().map(Site::spec).filter(|site| site.rows == RowKind::Stream) {
             let width = self.block.mlp.width_of(site.site).unwrap_or_else(|| self.block.mlp.d_model());
             sites += VALUE * self.n * width;
         }
@@ -286,11 +300,13 @@ impl Layer<'_> {
     /// Bytes that the way back needs of this layer.
     fn differentiated_bytes(&self) -> u64 {
         let of = |attention: &MultiHead, n_key| {
-            if self.is_differentiated_in_parts(attention) { self.scores(attention, n_key) } else { 0 }
+            if self.is_differentiated_in_parts(attention) { self.scores(attention.spec.n_heads, n_key) } else { 0 }
         };
         let cross = self.cross().map_or(0, |(attention, n)| of(attention, n));
-        let scores = of(self.block.attention.heads(), self.n).saturating_add(cross);
+        let own = self.block.attention.heads().map_or(0, |heads| of(heads, self.n));
+        let scores = own.saturating_add(cross);
         let streams = self.block.mlp.values_for_gradient() + 2 * STREAMS * self.block.mlp.d_model();
+        let streams = streams + self.block.attention.values_of_row()[1];
         let (sites, maps) = self.bytes_of(self.taps.sites);
         scores
             .saturating_mul(KEPT_FOR_GRADIENT)

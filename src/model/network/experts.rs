@@ -104,7 +104,7 @@ impl Mlp for Mixture {
         let weights = run.at(Site::Router, at, self.weights(&logits)?)?;
         let mut sum = self.sum(x, &weights, run)?;
         if let Some((shared, gate)) = &self.shared {
-            let gate = (gate.forward(x)?.neg()?.exp()? + 1.0)?.recip()?;
+            let gate = kernels::sigmoid(&gate.forward(x)?)?;
             let added = shared.down.forward(&shared.hidden(x, run)?)?;
             sum = (sum + added.broadcast_mul(&gate)?)?;
         }

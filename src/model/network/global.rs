@@ -18,7 +18,7 @@ use crate::{
         kernels::{self, Attended, KeptCopies, Linear, Windows},
         run::{At, Run, Site},
     },
-    spec::{AttentionParams, Mask},
+    spec::{AttentionParams, LayerSpec, Mask},
     text::counted,
 };
 
@@ -135,7 +135,7 @@ impl Global {
 #[derive(Debug)]
 pub(crate) struct WithGlobal {
     /// What all other tokens do, and all where none is global.
-    pub own: Box<dyn Attention>,
+    pub own: MultiHead,
     pub maps: GlobalMaps,
 }
 
@@ -144,21 +144,37 @@ impl Attention for WithGlobal {
         if pass.global.is_empty() {
             return self.own.forward(at, x, pass, run);
         }
-        let (q, k, v) = self.own.heads().project(x, pass)?;
+        let (q, k, v) = self.own.project(x, pass)?;
         let (q, global) = Global::of(&self.maps, &pass.global, x, &q)?;
         let (k, v) = pass.extend(at, k, v)?;
         let (q, k, v) = offer(at, (q, k, v), run)?;
         run.keep_global(at, &global.tokens, [&global.k, &global.v])?;
         let z = self.attend(at, &global, (&q, &k, &v), run)?;
-        self.own.heads().with_z(at, z, run)
+        self.own.with_z(at, z, run)
     }
 
-    fn heads(&self) -> &MultiHead {
-        self.own.heads()
+    fn spec(&self) -> LayerSpec {
+        self.own.spec
     }
 
-    fn heads_mut(&mut self) -> &mut MultiHead {
-        self.own.heads_mut()
+    fn out(&self) -> &Linear {
+        &self.own.out
+    }
+
+    fn is_causal(&self) -> bool {
+        self.own.causal
+    }
+
+    fn heads(&self) -> Option<&MultiHead> {
+        Some(&self.own)
+    }
+
+    fn heads_mut(&mut self) -> Option<&mut MultiHead> {
+        Some(&mut self.own)
+    }
+
+    fn into_heads(self: Box<Self>) -> Option<MultiHead> {
+        Some(self.own)
     }
 
     fn global_maps(&self) -> Option<[&Linear; 2]> {
@@ -179,8 +195,8 @@ impl WithGlobal {
         (q, k, v): (&Tensor, &Tensor, &Tensor),
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
-        let (n_heads, n) = (self.own.heads().spec.n_heads, q.dim(1)?);
-        let AttentionParams { scale, mask, .. } = self.own.heads().params(n);
+        let (n_heads, n) = (self.own.spec.n_heads, q.dim(1)?);
+        let AttentionParams { scale, mask, .. } = self.own.params(n);
         let windows = Windows { scale, mask, global: Arc::clone(&global.tokens) };
         let own_params = AttentionParams::new(scale, Mask::NONE);
         let own_q = global.rows(q, 1)?;

@@ -13,6 +13,7 @@ pub(crate) mod disentangled;
 pub(crate) mod documents;
 pub(crate) mod embedding;
 pub(crate) mod experts;
+pub(crate) mod gated_delta;
 pub(crate) mod global;
 pub(crate) mod head;
 pub(crate) mod interpolate;
@@ -23,10 +24,12 @@ pub(crate) mod pass;
 pub(crate) mod patches;
 pub(crate) mod pointer;
 mod positions;
+mod recurrence;
 pub(crate) mod recurrent;
 pub(crate) mod relative;
 pub(crate) mod rotary;
 pub(crate) mod sequential;
+pub(crate) mod short_convolution;
 pub(crate) mod similarity;
 
 use candle_core::Tensor;
@@ -341,7 +344,7 @@ impl Network {
     pub fn writes_forward(&self) -> bool {
         match &self.body {
             Body::Single(tower) | Body::EncoderDecoder { decoder: tower, .. } | Body::TwoTowers { text: tower, .. } => {
-                tower.stack.blocks.iter().all(|block| block.attention.heads().causal)
+                tower.stack.blocks.iter().all(|block| block.attention.is_causal())
             }
             Body::Recurrent(_) | Body::Attentive(_) => true,
             Body::Reader(_) => false,

@@ -11,9 +11,10 @@ use crate::model::{
     run::{At, Run},
 };
 
-/// Keys and values `[n, kv_heads, d_head]` of the positions so far, by stack and layer.
+/// What the positions so far have left.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cache {
+    /// By stack and layer: keys and values `[n, kv_heads, d_head]`, or what a layer with a state goes on from.
     layers: BTreeMap<At, (Tensor, Tensor)>,
     /// A recurrent writer's state after them.
     pub state: Option<Tensor>,
@@ -195,6 +196,18 @@ impl<'a> Pass<'a> {
         };
         cache.layers.insert(at, joined.clone());
         Ok(joined)
+    }
+
+    /// What a layer with a state has left after earlier passes.
+    pub fn carried(&self, at: At) -> Option<(Tensor, Tensor)> {
+        self.cache.as_ref()?.layers.get(&at).cloned()
+    }
+
+    /// Keeps what a layer with a state goes on from, where a pass follows.
+    pub fn carry(&mut self, at: At, left: (Tensor, Tensor)) {
+        if let Some(cache) = &mut self.cache {
+            cache.layers.insert(at, left);
+        }
     }
 
     /// Keys and values of the encoder's stream, computed once while a text is generated.

@@ -46,7 +46,7 @@ impl Network {
             let all: Vec<_> =
                 stack.rotary.iter().map(|rotary| Some(rotary).filter(has_one_place).map(rotation)).collect();
             let of_layer =
-                |block: &Arc<Block>| block.attention.heads().rotary.and_then(|rotary| all.get(rotary)?.clone());
+                |block: &Arc<Block>| block.attention.heads()?.rotary.and_then(|rotary| all.get(rotary)?.clone());
             stack.blocks.iter().map(of_layer).collect::<Vec<_>>()
         };
         let stacks = self.towers().into_iter().filter(|tower| tower.stack.rotary.iter().any(|it| has_one_place(&it)));
@@ -56,7 +56,8 @@ impl Network {
     /// How positions are known to a network without a table, as one clause.
     pub fn without_table(&self) -> &'static str {
         let towers = self.towers();
-        let attentions = || towers.iter().flat_map(|tower| &tower.stack.blocks).map(|block| block.attention.heads());
+        let attentions =
+            || towers.iter().flat_map(|tower| &tower.stack.blocks).filter_map(|block| block.attention.heads());
         let biases = towers.iter().filter_map(|tower| tower.stack.bias.as_ref());
         let bias = biases.chain(attentions().filter_map(|attention| attention.bias.as_ref())).next();
         match bias {

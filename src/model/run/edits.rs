@@ -149,7 +149,8 @@ pub(crate) fn is_before_attending(edit: &Edit, stack: StackKind, first: usize) -
 pub(crate) fn is_behind_attending(edit: &Edit, stack: StackKind, n_layers: usize) -> bool {
     match edit.kind().intervention() {
         Intervention::Rows { site, .. } => {
-            let attends = BEFORE.contains(&site) || matches!(site, Site::Scores | Site::Pattern | Site::Z);
+            let attends =
+                BEFORE.contains(&site) || matches!(site, Site::Scores | Site::Pattern | Site::Effective | Site::Z);
             !attends && edit.touches(site, stack, n_layers.saturating_sub(1))
         }
         Intervention::AddToMlp { stack: of, layer, .. } => of == stack && layer + 1 == n_layers,

@@ -357,7 +357,10 @@ impl<'a> Run<'a> {
 
     /// Whether this run keeps a site.
     pub fn records(&self, site: Site, at: At) -> bool {
-        self.plan.sites.contains(site) && self.is_wanted(site, at)
+        let sites = self.plan.sites;
+        // Who wants patterns wants what a layer has in their place.
+        let is_chosen = sites.contains(site) || (site == Site::Effective && sites.contains(Site::Pattern));
+        is_chosen && self.is_wanted(site, at)
     }
 
     /// Whether so many values of a site of scores would be kept; one that is wanted and too large counts as left

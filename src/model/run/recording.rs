@@ -96,10 +96,10 @@ impl Recording {
         }
     }
 
-    fn keep_pattern(&mut self, at: At, pattern: PerHead) {
+    fn keep_pairs(&mut self, site: Site, at: At, pattern: PerHead) {
         self.budget = self.budget.saturating_sub(pattern.size_bytes());
         if let Some(layer) = self.layer(at) {
-            layer.sites.set(Site::Pattern, pattern);
+            layer.sites.set(site, pattern);
         }
     }
 
@@ -167,9 +167,9 @@ impl Run<'_> {
     }
 
     /// Keeps a pattern that there is room for ([`Self::has_room`]), where it is.
-    pub fn keep_pattern(&mut self, at: At, pattern: PerHead) {
+    pub fn keep_pairs(&mut self, site: Site, at: At, pattern: PerHead) {
         if let Some(recording) = self.inputs.get_mut(self.input.unwrap_or(0)) {
-            recording.keep_pattern(at, pattern);
+            recording.keep_pairs(site, at, pattern);
         }
     }
 

@@ -31,7 +31,7 @@ use attnscope::{
         Catalog, EditRequest, Event, EventKind, ExplanationAnswer, Failure, Lane, LoadAnswer, LoadedModel, ModelSource,
         ProjectionAnswer, ReadAnswer, Request, RunAnswer, SessionRequest, SurveyAnswer,
     },
-    spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
+    spec::{HeadKind, ImageSpec, LayerSpec, MixerKind, Modality, ModelSpec, StackSpec, TextSpec},
     ui::app::Jobs,
     worker::{draw, head_folder},
 };
@@ -196,7 +196,14 @@ fn with_blocks(capture: Capture) -> Capture {
     let has_cross = stacks.iter().any(|stack| stack.kind == StackKind::Cross);
     let tower = |stack: &StackSpec| {
         let cross = (has_cross && stack.kind == StackKind::Decoder).then_some(norms);
-        let block = BlockFacts { attention: norms, cross, mlp: norms, is_parallel: false, is_rotary: false };
+        let block = BlockFacts {
+            mixer: MixerKind::Attention,
+            attention: norms,
+            cross,
+            mlp: norms,
+            is_parallel: false,
+            is_rotary: false,
+        };
         TowerFacts {
             stack: stack.kind,
             reads: Reads::Tokens { n_vocab: 100 },

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::FileError;
 use crate::{
     ids::StackKind,
-    spec::{CheckpointId, HeadKind, LayerSpec, MlpSpec, Modality, ModelSpec, StackSpec},
+    spec::{CheckpointId, HeadKind, LayerSpec, MixerKind, MlpSpec, Modality, ModelSpec, StackSpec},
 };
 
 /// More layers or heads than any model has; bounds what a lying file can make us allocate.
@@ -55,6 +55,10 @@ pub(in crate::capture::file) struct StackEntry {
     sink: Option<PerLayer<bool>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fixed: Option<PerLayer<bool>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gated: Option<PerLayer<bool>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mixer: Option<PerLayer<MixerKind>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mlp: Option<PerLayer<Option<MlpSpec>>>,
 }
@@ -122,6 +126,8 @@ impl From<&StackSpec> for StackEntry {
             global: PerLayer::unless_all(layers().map(|layer| layer.global), false),
             sink: PerLayer::unless_all(layers().map(|layer| layer.sink), false),
             fixed: PerLayer::unless_all(layers().map(|layer| layer.fixed), false),
+            gated: PerLayer::unless_all(layers().map(|layer| layer.gated), false),
+            mixer: PerLayer::unless_all(layers().map(|layer| layer.mixer), MixerKind::Attention),
             mlp: PerLayer::unless_all(layers().map(|layer| layer.mlp), None),
         }
     }
@@ -156,8 +162,24 @@ impl StackEntry {
             let global = self.global.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
             let sink = self.sink.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
             let fixed = self.fixed.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
+            let gated = self.gated.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
+            let mixer = self.mixer.as_ref().and_then(|mixer| mixer.at(idx)).unwrap_or_default();
             let mlp = self.mlp.as_ref().and_then(|mlp| mlp.at(idx)).flatten();
-            Ok(LayerSpec { n_heads, n_kv_heads, d_head, scale, window, softcap, biased, global, sink, fixed, mlp })
+            Ok(LayerSpec {
+                mixer,
+                n_heads,
+                n_kv_heads,
+                d_head,
+                scale,
+                window,
+                softcap,
+                biased,
+                global,
+                sink,
+                fixed,
+                gated,
+                mlp,
+            })
         };
         let layers = (0..self.layers).map(layer).collect::<Result<_, _>>()?;
         Ok(StackSpec { kind: self.name, layers, causal: self.causal })

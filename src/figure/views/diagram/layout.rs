@@ -7,7 +7,7 @@ use crate::{
     capture::{BlockFacts, BranchNorms, Reads, TowerFacts},
     figure::measure::GRID,
     ids::{HeadId, StackKind},
-    spec::Experts,
+    spec::{Experts, MixerKind},
     text::{counted, grouped},
 };
 
@@ -193,7 +193,11 @@ impl Layout {
         let stack = tower.stack;
         self.top -= BETWEEN_PT;
         let rotary = if block.is_rotary { ", rotary" } else { "" };
-        let name = format!("L{layer} self-attention{rotary}");
+        let mixer = match block.mixer {
+            MixerKind::Attention => "self-attention",
+            MixerKind::GatedDelta => block.mixer.title(),
+        };
+        let name = format!("L{layer} {mixer}{rotary}");
         let mlp = scene.layer(stack, layer).and_then(|layer| layer.mlp).map_or_else(
             || "MLP".to_owned(),
             |mlp| match mlp.experts {

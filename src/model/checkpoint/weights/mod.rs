@@ -257,6 +257,11 @@ impl<'a> Weights<'a> {
         self.skipped.extend(self.find(name));
     }
 
+    /// Notes that tensors whose names begin so are not needed.
+    pub fn skip_all(&mut self, beginning: &str) {
+        self.skipped.extend(self.entries.keys().filter(|name| name.starts_with(beginning)).cloned());
+    }
+
     /// Notes that the checkpoint lacks something optional.
     pub fn note_absent(&mut self, name: &str) {
         self.audit.absent.push(name.to_owned());

@@ -1,0 +1,129 @@
+//! Layers with a state in place of attention, beside layers of full attention.
+
+use super::{Activation, Config, LayerSpec, LinearPart, LoadError, Norm, NormKind, Stored, Weights, map};
+use crate::{
+    model::network::{gated_delta::GatedDelta, short_convolution::ShortConvolution},
+    spec::MixerKind,
+};
+
+/// More heads, or channels of a head, than any layer has.
+const MOST: usize = 1 << 16;
+
+/// How the projections of the gated delta rule are stored.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum DeltaNames {
+    /// `in_proj_qkvz` and `in_proj_ba`, key head by key head.
+    ByKeyHead,
+    /// `in_proj_qkv`, `in_proj_z`, `in_proj_b` and `in_proj_a`.
+    Apart,
+}
+
+/// The gated delta rule that a configuration describes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DeltaShape {
+    n_keys: usize,
+    d_key: usize,
+    n_heads: usize,
+    d_head: usize,
+    n_taps: usize,
+}
+
+/// Which of the layers have a state in place of attention.
+pub(super) fn linear_layers(config: &Config, n_layers: usize) -> Result<Vec<bool>, LoadError> {
+    let Some(kinds) = config.names("layer_types") else {
+        let every = config.optional_size(&["full_attention_interval"], MOST)?.unwrap_or(4);
+        return Ok((0..n_layers).map(|layer| !(layer + 1).is_multiple_of(every)).collect());
+    };
+    if kinds.len() != n_layers {
+        return Err(config.error(format!("layer_types lists {} of {n_layers} layers", kinds.len())));
+    }
+    let is_linear = |kind: &String| match kind.as_str() {
+        "linear_attention" => Ok(true),
+        "full_attention" => Ok(false),
+        _ => Err(config.unsupported(format!("layer_types names “{kind}”, which is not supported"))),
+    };
+    kinds.iter().map(is_linear).collect()
+}
+
+impl DeltaShape {
+    pub fn of(config: &Config) -> Result<Self, LoadError> {
+        let size = |name: &'static str, usual: usize| {
+            Ok::<_, LoadError>(config.optional_size(&[name], MOST)?.unwrap_or(usual))
+        };
+        let shape = Self {
+            n_keys: size("linear_num_key_heads", 16)?,
+            d_key: size("linear_key_head_dim", 128)?,
+            n_heads: size("linear_num_value_heads", 32)?,
+            d_head: size("linear_value_head_dim", 128)?,
+            n_taps: size("linear_conv_kernel_dim", 4)?,
+        };
+        if !shape.n_heads.is_multiple_of(shape.n_keys) {
+            return Err(config.error(format!(
+                "{} value heads (linear_num_value_heads) cannot share {} key heads (linear_num_key_heads) evenly",
+                shape.n_heads, shape.n_keys
+            )));
+        }
+        Ok(shape)
+    }
+
+    /// The layer whose tensors begin with `name`.
+    pub fn read(
+        &self,
+        weights: &mut Weights<'_>,
+        name: &str,
+        names: DeltaNames,
+        (d_model, eps, activation): (usize, f32, Activation),
+    ) -> Result<GatedDelta, LoadError> {
+        let Self { n_keys, d_key, n_heads, d_head, n_taps } = *self;
+        let (wide, d_mixed) = (n_heads * d_head, 2 * n_keys * d_key + n_heads * d_head);
+        let of = |part: &str| format!("{name}.{part}");
+        let part = |name, d_out| LinearPart { name, d_out, bias: false };
+        let projection = match names {
+            DeltaNames::ByKeyHead => {
+                let [qkvz, ba] = [of("in_proj_qkvz"), of("in_proj_ba")];
+                let parts = [part(&*qkvz, d_mixed + wide), part(&*ba, 2 * n_heads)];
+                weights.linear_of(&parts, d_model, Stored::OutIn, Some(&self.order()))?
+            }
+            DeltaNames::Apart => {
+                let [qkv, z, b, a] = ["in_proj_qkv", "in_proj_z", "in_proj_b", "in_proj_a"].map(of);
+                let parts = [part(&*qkv, d_mixed), part(&*z, wide), part(&*b, n_heads), part(&*a, n_heads)];
+                weights.linear_of(&parts, d_model, Stored::OutIn, None)?
+            }
+        };
+        let taps = weights.tensor(&of("conv1d.weight"), &[d_mixed, 1, n_taps])?;
+        let taps = taps.squeeze(1)?.t()?.contiguous()?;
+        let scale = (d_key as f32).sqrt().recip();
+        Ok(GatedDelta {
+            projection,
+            convolution: ShortConvolution { taps, activation },
+            keys: (n_keys, d_key),
+            rate: weights.tensor(&of("A_log"), &[n_heads])?.exp()?,
+            step: weights.tensor(&of("dt_bias"), &[n_heads])?,
+            norm: Norm { kind: NormKind::Rms, weight: weights.tensor(&of("norm.weight"), &[d_head])?, bias: None, eps },
+            out: map(weights, &of("out_proj"), (wide, d_model), false)?,
+            spec: LayerSpec { mixer: MixerKind::GatedDelta, scale, gated: true, ..LayerSpec::new(n_heads, d_head) },
+        })
+    }
+
+    /// Rows of what is stored key head by key head, in the order of queries, keys, values, gates and the numbers of heads.
+    fn order(&self) -> Vec<usize> {
+        let Self { n_keys, d_key, n_heads, d_head, .. } = *self;
+        let n_shared = n_heads / n_keys;
+        let parts = [d_key, d_key, n_shared * d_head, n_shared * d_head];
+        let width: usize = parts.iter().sum();
+        let mut order = Vec::with_capacity(n_keys * (width + 2 * n_shared));
+        let mut first = 0;
+        for part in parts {
+            order.extend((0..n_keys).flat_map(|key| key * width + first..key * width + first + part));
+            first += part;
+        }
+        for number in 0..2 {
+            let first = n_keys * width + number * n_shared;
+            order.extend((0..n_keys).flat_map(|key| {
+                let own = first + key * 2 * n_shared;
+                own..own + n_shared
+            }));
+        }
+        order
+    }
+}
