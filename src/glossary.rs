@@ -31,6 +31,13 @@ pub const WEIGHT: Term = formula(
     unless the run was changed to weigh every key by itself.",
     "weight = softmax(scores of the query)",
 );
+/// The pattern of a head without a softmax.
+pub const EFFECTIVE_PATTERN: Term = formula(
+    "Effective pattern",
+    "How values add up to the output of a head without a softmax, as the input has set its state: signed numbers, whose \
+    rows need not sum to 1.",
+    "z_t = Σ_s M[t, s] v_s",
+);
 /// The place of a weight in its row.
 pub const RANK: Term = term(
     "Rank",
@@ -104,6 +111,7 @@ pub const TERMS: &[Term] = &[
     term("Duplicate-token head", "A head that attends to earlier copies of the same token."),
     term("Edge", "One pair of a query and a key in one head."),
     term("Effective attention", "The weights without the part that cannot change the head’s output."),
+    EFFECTIVE_PATTERN,
     formula(
         "Entmax, sparsemax",
         "Replacements of softmax that set small weights to exactly 0; α = 1 is softmax, α = 2 is sparsemax.",

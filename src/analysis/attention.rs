@@ -307,6 +307,28 @@ pub fn pattern_rows(capture: &Capture, head: HeadId, queries: Range<usize>) -> O
     pattern_rows_from(capture, head, &scores, queries.start)
 }
 
+/// The effective pattern `[query, key]` of a head without a softmax: signed factors by which values add up to its output.
+/// Of some queries, only their rows.
+///
+/// `None` where the head has a distribution instead, see [`pattern`], and where it was not recorded.
+pub fn effective(capture: &Capture, head: HeadId, queries: Option<&Range<usize>>) -> Option<Matrix> {
+    let whole = capture.layer(head)?.effective()?.head(head.head)?;
+    match queries {
+        Some(queries) => whole.window(queries.clone()),
+        None => Some(whole),
+    }
+}
+
+/// Whether a head's pattern, of whatever kind, is in the capture as it is.
+pub fn is_stored(capture: &Capture, head: HeadId) -> bool {
+    capture.stored_pattern(head).is_some() || effective(capture, head, None).is_some()
+}
+
+/// Whether there is something to be shown as a head's pattern, of whatever kind.
+pub fn is_shown(capture: &Capture, head: HeadId) -> bool {
+    has_pattern(capture, head) || effective(capture, head, None).is_some()
+}
+
 /// The pattern that queries and keys of one input have in a layer without a bias or sinks.
 pub(crate) fn pattern_of(q: Matrix, k: Matrix, params: AttentionParams) -> Option<Matrix> {
     softmax(&scores_of(q, k, params)?)

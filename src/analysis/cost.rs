@@ -41,10 +41,11 @@ impl Pairs {
     }
 }
 
-/// The attention layers of a model, each with its stack. Where positions alone give the pattern there are none.
+/// The attention layers of a model, each with its stack. Where positions alone give the pattern there are none, and
+/// layers with a state in place of attention are left out.
 fn layers(model: &ModelSpec) -> impl Iterator<Item = (&StackSpec, &LayerSpec)> {
     let all = model.stacks.iter().flat_map(|stack| stack.layers.iter().map(move |layer| (stack, layer)));
-    all.filter(|(_, layer)| !layer.fixed)
+    all.filter(|(_, layer)| !layer.fixed && layer.mixer.is_attention())
 }
 
 /// Width of the stream of a stack.

@@ -1,7 +1,7 @@
 //! Laws between the recordings of every forward pass. A capture that breaks one of these laws
 //! was computed wrongly, whatever the checkpoint.
 
-use super::attention::{dots, pattern_from, row_of_scores, scores_from, softmax};
+use super::attention::{dots, effective, pattern_from, row_of_scores, scores_from, softmax};
 use crate::{
     capture::{AppliedEdit, Capture, Computation, Matrix, RowMass, Site},
     ids::HeadId,
@@ -83,7 +83,7 @@ pub fn check(capture: &Capture) -> Vec<Law> {
         "no scores, q and k were recorded",
     );
     let mut mixed =
-        Law::new("z is attention times v, query heads sharing grouped values", 1e-5, "no z and v were recorded");
+        Law::new("z is the pattern times v, query heads sharing grouped values", 1e-5, "no z and v were recorded");
     for (head, visibility, pattern) in stored_patterns(capture) {
         let [n_query, n_key] = pattern.shape();
         let mass = capture.row_mass(head);
@@ -128,7 +128,29 @@ pub fn check(capture: &Capture) -> Vec<Law> {
             mixed.take(head, worst.fold(0.0, f32::max) / largest(&z));
         }
     }
+    for (head, pattern) in effective_patterns(capture) {
+        let z = capture.layer(head).and_then(|layer| layer.z()?.head(head.head));
+        if let (Some(z), Some(v)) = (z, capture.v(head))
+            && !replaced(capture, head, &[Site::Z])
+            && let Some(expected) = transposed(&v).and_then(|v| dots(&pattern, &v))
+        {
+            let worst = z.as_slice().iter().zip(&expected).map(|(a, b)| (a - b).abs());
+            mixed.take(head, worst.fold(0.0, f32::max) / largest(&z));
+        }
+    }
     vec![sums, masked, softmaxed, products, mixed]
+}
+
+/// Every head whose effective pattern is stored.
+fn effective_patterns(capture: &Capture) -> impl Iterator<Item = (HeadId, Matrix)> {
+    capture.model().stacks.iter().flat_map(move |stack| {
+        stack.layers.iter().enumerate().flat_map(move |(layer, spec)| {
+            (0..spec.n_heads).filter_map(move |head| {
+                let head = HeadId { stack: stack.kind, layer, head };
+                Some((head, effective(capture, head, None)?))
+            })
+        })
+    })
 }
 
 /// The head whose stored pattern is furthest from what its q and k give, when that is further than 0.01

@@ -18,7 +18,7 @@ use crate::{
         locate, uninterrupted,
     },
     outputs::OutputKind,
-    spec::{CheckpointId, HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
+    spec::{CheckpointId, HeadKind, LayerSpec, MixerKind, Modality, ModelSpec, StackSpec},
     text::{bytes_text, counted, norm_text, weight_text},
 };
 
@@ -178,6 +178,15 @@ fn stack_text(stack: &StackSpec) -> String {
     }
     if count(|layer| layer.sink) > 0 {
         text.push_str("; learned sinks");
+    }
+    for mixer in MixerKind::ALL.into_iter().filter(|mixer| !mixer.is_attention()) {
+        let layers = stack.layers.iter().filter(|layer| layer.mixer == mixer).count();
+        if layers > 0 {
+            write!(text, "; {} in {layers} of {n} layers", mixer.title()).ok();
+        }
+    }
+    if count(|layer| layer.gated && layer.mixer.is_attention()) > 0 {
+        text.push_str("; gates on what heads read");
     }
     if count(|layer| layer.fixed) > 0 {
         text.push_str("; fixed: no attention");

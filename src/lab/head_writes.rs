@@ -46,6 +46,10 @@ pub struct HeadWrites {
 /// Said where the parts of a block cannot be followed.
 const NO_BLOCK: &str = "its layers are no blocks of attention and MLP around a residual stream";
 
+/// Said of heads whose output depends on more than their maps.
+const GATED: &str =
+    "a gate of each query scales what it reads before it is added, so its maps alone do not tell what it writes";
+
 /// Reads what `head` writes of some tokens, `n_top` outcomes each, without a run: `ids` are of the vocabulary that the
 /// keys of its stack are made of.
 ///
@@ -66,6 +70,9 @@ pub fn head_writes(
         copying: Err(why),
         copying_of_stream,
     };
+    if model.spec().layer_of(head).is_some_and(|layer| layer.gated) {
+        return Ok(undefined(GATED.to_owned(), Err(GATED.to_owned())));
+    }
     let Some(maps) = model.value_maps(head)? else {
         return Ok(undefined(NO_BLOCK.to_owned(), Err(NO_BLOCK.to_owned())));
     };

@@ -77,7 +77,7 @@ fn parts_of(
     let (Some(z), Some(out)) = (recorded.z(), recorded.rows(Site::AttnOut).and_then(|rows| rows.row(position))) else {
         return Err(missing());
     };
-    let map = lab.model.attention_output(kind, layer)?.ok_or_else(missing)?;
+    let Some(map) = lab.model.attention_output(kind, layer)? else { return Ok(None) };
     let bias = map.bias.as_deref().map(wide).unwrap_or_default();
     let n_heads = z.shape()[0];
     let own = head_parts(z, &by_head(&map, n_heads)?, position);

@@ -8,7 +8,7 @@ use crate::{
     capture::{Capture, PerHead, RowMass},
     ids::{HeadId, StackKind},
     model::{Gradients, Logits, Site, Sites, Taps},
-    spec::StackSpec,
+    spec::{PatternKind, StackSpec},
 };
 
 /// Why layers of attention between two sequences have no product.
@@ -17,6 +17,7 @@ pub(super) const NOTHING_TO_MULTIPLY: &str =
 
 /// Every pattern of a stack, layer by layer.
 pub(super) fn patterns(capture: &Capture, stack: &StackSpec) -> Result<Vec<PerHead>, LabError> {
+    check_attention(stack)?;
     let missing = || LabError::unsuited("a pattern is missing: the input is too long to keep all of them");
     let layer = |(layer, spec): (usize, &crate::spec::LayerSpec)| -> Result<PerHead, LabError> {
         if let Some(kept) = capture.layer(HeadId { stack: stack.kind, layer, head: 0 }).and_then(|it| it.pattern()) {
@@ -32,6 +33,18 @@ pub(super) fn patterns(capture: &Capture, stack: &StackSpec) -> Result<Vec<PerHe
         PerHead::new(values, shape).map_err(|_| missing())
     };
     stack.layers.iter().enumerate().map(layer).collect()
+}
+
+/// Refuses stacks some of whose layers have no distributions.
+pub(super) fn check_attention(stack: &StackSpec) -> Result<(), LabError> {
+    let mut layers = stack.layers.iter().enumerate();
+    layers.find(|(_, layer)| layer.mixer.pattern() != PatternKind::Distribution).map_or(Ok(()), |(layer, spec)| {
+        Err(LabError::unsuited(format!(
+            "it needs attention in every layer, and L{layer} has none ({}): its effective pattern is signed and no \
+             distribution",
+            spec.mixer.title()
+        )))
+    })
 }
 
 /// [`patterns`] of a method that follows shares of 1.

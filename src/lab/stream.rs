@@ -89,8 +89,8 @@ impl<'a> Walk<'a> {
         let n = self.undivided.len();
         (n > 0).then(|| {
             format!(
-                "attention of {n} layers is normalised before it is added, or was changed: it is one component, not \
-                one per head"
+                "attention of {n} layers is normalised or gated before it is added, or was changed: it is one component, \
+                not one per head"
             )
         })
     }
@@ -175,6 +175,11 @@ impl<'a> Walk<'a> {
         else {
             return Err(missing());
         };
+        if self.capture.model().stack(kind).is_some_and(|stack| stack.layers.get(layer).is_some_and(|of| of.gated)) {
+            self.undivided.insert((kind, layer));
+            parts.add(format!("{}L{layer} attention", stack_prefix(kind)), wide(out));
+            return Ok(());
+        }
         if !self.maps.contains_key(&(kind, layer)) {
             let map = self.lab.model.attention_output(kind, layer)?.ok_or_else(missing)?;
             let bias = map.bias.as_deref().map(wide).unwrap_or_default();

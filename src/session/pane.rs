@@ -441,14 +441,14 @@ impl Pane {
     fn leave_empty_layer(&mut self, document: &Document) {
         let Some(capture) = document.latest_capture() else { return };
         let here = self.selection.head;
-        if attention::has_pattern(capture, here) {
+        if attention::is_shown(capture, here) {
             return;
         }
         let others = capture.stacks().iter().filter(|stack| stack.kind != here.stack);
         let stacks = capture.stack(here.stack).into_iter().chain(others);
         let mut layers = stacks.flat_map(|stack| (0..stack.layers.len()).map(|layer| (stack.kind, layer)));
         let at = |(stack, layer)| HeadId { stack, layer, head: here.head };
-        if let Some(found) = layers.find(|&place| attention::has_pattern(capture, at(place))) {
+        if let Some(found) = layers.find(|&place| attention::is_shown(capture, at(place))) {
             self.select(document, at(found));
         }
     }

@@ -104,6 +104,8 @@ mod head_view;
 mod hostile_models;
 /// Downloads from a server on this machine: what is fetched, resumed, refused, and what is left behind.
 mod hub;
+/// Layers with a state in place of attention.
+mod hybrids;
 /// Jacobian lenses: fits, files, and what is read through them.
 mod jacobian;
 /// Fused operations against candle, forward and backward.

@@ -184,6 +184,7 @@ impl Numbers {
         let (queries, keys) = (capture.query_tokens(head.stack), capture.key_tokens(head.stack));
         let obstacle = match () {
             () if head.stack.query_side() != head.stack.key_side() => Some("its queries and keys are of two texts"),
+            () if !spec.mixer.is_attention() => Some("no query is compared with a key there"),
             () if spec.biased => Some("a bias by position is added to its scores"),
             () if spec.softcap.is_some() => Some("its scores are capped"),
             () if spec.sink => Some("it has a sink"),

@@ -62,6 +62,8 @@ pub enum Undefined {
     NoVariation,
     /// Rows are incomplete, or no distribution.
     NoShares,
+    /// There is no softmax.
+    NoDistribution,
     /// The rows of some queries alone were kept.
     SomeQueries,
     /// The head has no learned sink.
@@ -87,6 +89,7 @@ impl fmt::Display for Undefined {
             Self::NoSpecial => "there is no special token",
             Self::NoVariation => "the picture does not vary in it",
             Self::NoShares => "rows of weights do not sum to 1",
+            Self::NoDistribution => "its pattern is effective, signed and not a distribution",
             Self::NoSink => "there is no learned sink",
             Self::OneSequence => "queries and keys are tokens of the same sequence",
             Self::NoVocabulary => "patches of a picture are no tokens of a vocabulary",
@@ -155,8 +158,11 @@ impl<'a> Probe<'a> {
     /// # Errors
     /// Why the detector has nothing to say about such a head or input.
     pub fn score(&self, detector: Detector, layer: usize, head: usize) -> Result<f32, Undefined> {
-        let pattern = attention::pattern(self.capture, HeadId { stack: self.facts.stack, layer, head });
-        self.score_of(detector, &pattern.ok_or(Undefined::NotRecorded)?)
+        let id = HeadId { stack: self.facts.stack, layer, head };
+        if self.capture.model().is_effective(id) {
+            return Err(Undefined::NoDistribution);
+        }
+        self.score_of(detector, &attention::pattern(self.capture, id).ok_or(Undefined::NotRecorded)?)
     }
 }
 

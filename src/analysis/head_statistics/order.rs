@@ -48,6 +48,9 @@ pub fn order(capture: &Capture, stack: StackKind, score: Metric, go_on: &mut dyn
 
 /// The number of one head, as the model computed its pattern.
 fn number(metric: Metric, capture: &Capture, facts: &StackFacts, head: HeadId) -> Result<f32, Undefined> {
+    if capture.model().is_effective(head) {
+        return Err(Undefined::NoDistribution);
+    }
     let pattern = attention::pattern(capture, head).ok_or(Undefined::NotRecorded)?;
     if let Metric::Kind(detector) = metric {
         return facts.score_of(detector, &pattern);

@@ -169,6 +169,9 @@ pub fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> 
         return Some("Paths are drawn of up to 384 tokens: choose a shorter input");
     }
     let stacks = capture.model().stacks.iter().filter(|stack| sides.contains(&stack.kind.query_side()));
+    if stacks.clone().any(|stack| stack.layers.iter().any(|layer| !layer.mixer.is_attention())) {
+        return Some("Paths go through attention in all layers, and some layers have a state in its place");
+    }
     let mut heads = stacks.flat_map(|stack| {
         let first = move |layer| HeadId { stack: stack.kind, layer, head: 0 };
         (0..stack.layers.len()).map(first)

@@ -24,7 +24,10 @@ pub(super) fn gather(
     let pattern = |head| pattern(capture, head, queries);
     let one: &dyn Fn(HeadId) -> Result<Matrix, Refusal> = match &reading.source {
         Source::Weights => &pattern,
-        Source::ByValueNorm => &|head| weigh::by_value_norm(capture, head, &pattern(head)?),
+        Source::ByValueNorm => &|head| match capture.model().is_effective(head) {
+            true => Err(Refusal::SignedByValue(head)),
+            false => weigh::by_value_norm(capture, head, &pattern(head)?),
+        },
         Source::Explained(explained) => return explained.gather(capture, &reading.heads),
     };
     match &reading.heads {
@@ -56,8 +59,11 @@ pub fn members(capture: &Capture, many: &Aggregation) -> Result<Vec<HeadId>, Ref
         };
         for head in indices(&many.heads, shape.n_heads) {
             let id = HeadId { stack, layer, head };
-            // Of all layers some may have fewer heads, or none that were recorded: those have nothing to give.
-            match (attention::has_pattern(capture, id) && head < shape.n_heads, &many.layers) {
+            // Of all layers some may have fewer heads, or none that were recorded: those have nothing to give. Nor have
+            // those whose pattern is no distribution.
+            let is_there =
+                attention::has_pattern(capture, id) || (many.layers != Which::All && attention::is_shown(capture, id));
+            match (is_there && head < shape.n_heads, &many.layers) {
                 (true, _) => ids.push(id),
                 (false, Which::All) => {}
                 (false, Which::These(_)) if head >= shape.n_heads => return Err(no_such_head(capture, id)),
@@ -65,7 +71,8 @@ pub fn members(capture: &Capture, many: &Aggregation) -> Result<Vec<HeadId>, Ref
             }
         }
     }
-    Ok(ids)
+    let effective = ids.iter().filter(|id| capture.model().is_effective(**id)).count();
+    if effective == 0 || effective == ids.len() { Ok(ids) } else { Err(Refusal::TwoKinds) }
 }
 
 fn indices(which: &Which, n: usize) -> Vec<usize> {
@@ -80,6 +87,9 @@ fn pattern(capture: &Capture, head: HeadId, queries: Option<&Range<usize>>) -> R
     let layer = capture.model().layer_of(head);
     if layer.is_none_or(|layer| head.head >= layer.n_heads) {
         return Err(no_such_head(capture, head));
+    }
+    if capture.model().is_effective(head) {
+        return attention::effective(capture, head, queries).ok_or(Refusal::NotKept(head));
     }
     let found = match queries {
         None => attention::pattern(capture, head),

@@ -52,7 +52,7 @@ pub use mass::RowMass;
 pub use options::{
     Aggregate, Aggregation, Heads, LeaveOut, Minus, Policy, Reading, RowLabels, SentenceFilter, Source, Which, Whose,
 };
-pub use pattern::{BY_VALUE_NORM, Blank, ReadPattern};
+pub use pattern::{BY_VALUE_NORM, Blank, EFFECTIVE, ReadPattern};
 pub use refusal::Refusal;
 pub use rest::rest_of;
 pub use rows::{axes, writes};

@@ -10,6 +10,9 @@ use crate::{
     text::{norm_text, share_text, weight_text},
 };
 
+/// What patterns of heads without a softmax are, in words.
+pub const EFFECTIVE: &str = "effective, signed, not a distribution";
+
 /// How weights count that are not the model's own, in words.
 pub const BY_VALUE_NORM: &str = "weights × norm of the value (a·‖v‖, rows keep their sum)";
 
@@ -49,8 +52,11 @@ pub struct ReadPattern {
     pub minus_mass: Vec<RowMass>,
     /// Whether the rows are a decoder's and the columns an encoder's.
     pub has_two_sides: bool,
-    /// Whether values may be below 0, with 0 in the middle of the scale: differences, and explanations with a sign.
+    /// Whether values may be below 0, with 0 in the middle of the scale: differences, effective patterns, and explanations
+    /// with a sign.
     pub signed: bool,
+    /// Whether it is of heads without a softmax, whose pattern is no distribution.
+    pub effective: bool,
     /// The smallest and the largest value that is shown; both 0 when none is. Scales that are to be shared
     /// by several patterns span the ranges of all.
     pub range: (f32, f32),
@@ -217,6 +223,16 @@ impl ReadPattern {
         self.source.explained()
     }
 
+    /// Whether something was subtracted.
+    pub const fn is_difference(&self) -> bool {
+        !self.minus_mass.is_empty()
+    }
+
+    /// Whether its numbers are not on the scale of shares, which ends at 1.
+    pub const fn has_own_scale(&self) -> bool {
+        self.effective || self.explained().is_some()
+    }
+
     /// Whether there is one row for all queries.
     pub fn has_one_row(&self) -> bool {
         self.rows.groups.len() == 1 && self.explained().is_some()
@@ -225,6 +241,8 @@ impl ReadPattern {
     /// What a value is called in files: no other thing has the same name.
     pub fn value_name(&self) -> Cow<'static, str> {
         match (&self.source, self.signed) {
+            (Source::Weights, true) if self.effective && self.is_difference() => "effective_difference".into(),
+            (Source::Weights, true) if self.effective => "effective_weight".into(),
             (Source::Weights, false) => "weight".into(),
             (Source::Weights, true) => "difference".into(),
             (Source::ByValueNorm, false) => "weight_by_value_norm".into(),
@@ -238,6 +256,8 @@ impl ReadPattern {
     /// What a value is called beside a number.
     pub fn value_label(&self) -> &str {
         match (&self.source, self.signed) {
+            (Source::Weights, true) if self.effective && self.is_difference() => "Effective difference",
+            (Source::Weights, true) if self.effective => "Effective weight",
             (Source::Weights, false) => "Weight",
             (Source::Weights, true) => "Difference",
             (Source::ByValueNorm, false) => "Weight × ‖v‖",
@@ -248,7 +268,7 @@ impl ReadPattern {
 
     /// A value in words: a weight or a difference of weights, or what a method found.
     pub fn value_text(&self, value: f32) -> String {
-        if self.explained().is_some() { norm_text(value) } else { weight_text(value) }
+        if self.has_own_scale() { norm_text(value) } else { weight_text(value) }
     }
 
     /// What is not shown as the model computed it, in words; `None` when everything is.
@@ -270,11 +290,14 @@ impl ReadPattern {
         };
         let percent = |part: f64| share_text(part / mass.total.max(f64::MIN_POSITIVE));
         let mut parts = Vec::new();
+        if patterns.clone().any(|pattern| pattern.effective) {
+            parts.push(EFFECTIVE.to_owned());
+        }
         if patterns.clone().any(|pattern| pattern.source == Source::ByValueNorm) {
             parts.push(BY_VALUE_NORM.to_owned());
         }
         parts.extend(Marks::text_of(&patterns.clone().map(|pattern| &pattern.marks)));
-        if patterns.clone().any(|pattern| pattern.explained().is_some()) {
+        if patterns.clone().any(Self::has_own_scale) {
             // Shares of a sum mean nothing where numbers are no shares.
             let kinds = [
                 (LeftOut::Chosen, "some tokens are left out"),
@@ -323,10 +346,10 @@ impl ReadPattern {
         if self.signed { self.range.1.max(-self.range.0) } else { self.range.1 }
     }
 
-    /// How strong a value is drawn: its size, and of an explanation, which has a scale of its own, as a part of the
-    /// largest.
+    /// How strong a value is drawn: its size, and of an explanation or an effective pattern, which have scales of their
+    /// own, as a part of the largest.
     pub fn strength(&self, value: f32) -> f32 {
-        let unit = if self.explained().is_some() { self.high().max(f32::MIN_POSITIVE) } else { 1.0 };
+        let unit = if self.has_own_scale() { self.high().max(f32::MIN_POSITIVE) } else { 1.0 };
         value.abs() / unit
     }
 

@@ -14,6 +14,24 @@ pub enum Refusal {
     /// The capture has neither the pattern nor what it could be computed from.
     #[error("The attention of {stack} {head} was not recorded", stack = .0.stack, head = .0)]
     NotRecorded(HeadId),
+    /// An effective pattern was not asked for, or over the budget.
+    #[error(
+        "The effective pattern of {0} was not kept, and nothing that was recorded gives it again: patterns of a shorter \
+         text take less"
+    )]
+    NotKept(HeadId),
+    /// Numbers of distributions are not defined.
+    #[error("The pattern of {0} is effective, signed and not a distribution, so that this is not defined for it")]
+    NoDistribution(HeadId),
+    /// Effective patterns are no shares that could be weighed.
+    #[error("The pattern of {0} is effective, signed and not a distribution: choose “Weight: raw”")]
+    SignedByValue(HeadId),
+    /// Distributions and effective patterns are to be made into one.
+    #[error(
+        "Attention and effective patterns, which are signed and not distributions, cannot be combined: choose heads of one \
+         kind"
+    )]
+    TwoKinds,
     /// Weights are to count by the lengths of values that the capture does not have.
     #[error(
         "The values of {stack} {head} were not recorded: choose “Weight: raw”",

@@ -7,6 +7,7 @@ use super::{
     RowMass, Source, aggregate, left_out_keys, rest, sentences,
 };
 use crate::{
+    analysis::attention,
     capture::{Capture, Matrix, Token, words},
     ids::{HeadId, StackKind},
     spec::{HeadKind, Mask, Visibility},
@@ -65,18 +66,19 @@ fn merged(
     let base = rest::beside((base, first_query), capture, reading, &heads, cols.rest());
     let hidden = left_out_keys(capture, stack, &reading.leave_out);
     let outside = sentences::left_out(capture, stack, reading.sentences);
+    let effective = explained.is_none() && heads.iter().any(|head| capture.model().is_effective(*head));
     let plain = outside.is_none() && !hidden.contains(&true) && rows.is_by_position() && cols.is_by_position();
     let shared = plain
         && reading.source == Source::Weights
         && cols.rest().is_empty()
-        && matches!(heads.as_slice(), [only] if capture.stored_pattern(*only).is_some());
+        && matches!(heads.as_slice(), [only] if attention::is_stored(capture, *only));
     let (matrix, mass) = if plain {
         let mass = base.rows().map(|row| RowMass { total: sum(row), ..RowMass::default() }).collect();
         (base, mass)
     } else {
         let [_, outside_keys] = outside.unwrap_or_default();
-        // Rows of an explanation are no distributions.
-        let renormalize = reading.leave_out.policy == Policy::Renormalize && explained.is_none();
+        // Rows of an explanation are no distributions, nor are effective ones.
+        let renormalize = reading.leave_out.policy == Policy::Renormalize && explained.is_none() && !effective;
         let rows = &rows.groups[here.clone()];
         Merger { base: &base, first_query, rows, cols: &cols, hidden, outside_keys, renormalize }.merge()
     };
@@ -107,7 +109,8 @@ fn merged(
         mass,
         minus_mass: Vec::new(),
         has_two_sides: capture.model().has_two_sides(stack),
-        signed: explained.is_some_and(Explained::is_signed),
+        signed: effective || explained.is_some_and(Explained::is_signed),
+        effective,
         range: (0.0, 0.0),
         shared,
     };

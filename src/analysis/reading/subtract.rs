@@ -70,8 +70,11 @@ pub(super) fn maps(this: (&Capture, StackKind), other: (&Capture, StackKind), of
 /// `this − other`, with the rows and columns of `this`; those without a counterpart are blank.
 ///
 /// # Errors
-/// When no row or no column has a counterpart.
+/// When no row or no column has a counterpart, or one of them is effective and the other a distribution.
 pub(super) fn subtract(mut this: ReadPattern, other: &ReadPattern, maps: &Maps) -> Result<ReadPattern, Refusal> {
+    if this.effective != other.effective {
+        return Err(Refusal::TwoKinds);
+    }
     let rows = counterparts(&maps.queries, &this.rows, &other.rows);
     let cols = counterparts(&maps.keys, &this.cols, &other.cols);
     for (map, axis) in [(&rows, "queries"), (&cols, "keys")] {

@@ -77,6 +77,7 @@ pub const fn color_map(read: &ReadPattern, chosen: ColorMap) -> ColorMap {
 pub(super) fn subject_text(read: &ReadPattern, subject: &str) -> String {
     match read.explained() {
         Some(_) => capitalised(subject),
+        None if read.effective => format!("Effective pattern of {subject}"),
         None => format!("Attention of {subject}"),
     }
 }

@@ -418,6 +418,10 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     let HeadId { stack, layer, .. } = head;
     let plain = lab.plain()?;
     spot(plain, &options)?;
+    if plain.model().is_effective(head) {
+        let what = format!("{} compares no query with a key, so it has no scores", head_name(head));
+        return Err(LabError::unsuited(what));
+    }
     let missing = || LabError::unsuited(NO_STREAM);
     let is_cross = stack == StackKind::Cross;
     let own = if is_cross { StackKind::Decoder } else { stack };

@@ -108,14 +108,36 @@ impl MultiHead {
     /// Self-attention as in the first transformers: no rotary embedding, bias or extra norm.
     pub const fn plain(qkv: Linear, out: Linear, spec: LayerSpec, causal: bool) -> Self {
         let projections = Projections::Fused(qkv);
-        Self { projections, out, spec, causal, qk_norm: None, clip: None, rotary: None, bias: None, gate: None, sink: None }
+        Self {
+            projections,
+            out,
+            spec,
+            causal,
+            qk_norm: None,
+            clip: None,
+            rotary: None,
+            bias: None,
+            gate: None,
+            sink: None,
+        }
     }
 
     /// Attention of a decoder to its encoder's stream.
     pub const fn cross(q: Linear, kv: Linear, out: Linear, spec: LayerSpec) -> Self {
         let projections = Projections::Cross { q, kv };
         let causal = false;
-        Self { projections, out, spec, causal, qk_norm: None, clip: None, rotary: None, bias: None, gate: None, sink: None }
+        Self {
+            projections,
+            out,
+            spec,
+            causal,
+            qk_norm: None,
+            clip: None,
+            rotary: None,
+            bias: None,
+            gate: None,
+            sink: None,
+        }
     }
 
     /// Whether it attends to a stream of this width that is not its own.

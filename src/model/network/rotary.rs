@@ -138,7 +138,14 @@ impl Rotary {
         let step = 4.0 / d_head as f64;
         let frequency = |i: usize| (theta as f32).powf((i as f64 * step) as f32).recip();
         let frequencies = (0..d_head / 4).map(frequency).collect();
-        Self { frequencies, scale: 1.0, beyond: None, neighbours: false, query_growth: None, patches_after: Some(n_prefix) }
+        Self {
+            frequencies,
+            scale: 1.0,
+            beyond: None,
+            neighbours: false,
+            query_growth: None,
+            patches_after: Some(n_prefix),
+        }
     }
 
     /// What a configuration describes for heads of width `d_head`: `rope_scaling` or `rope_theta` as older

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     analysis::{
         attention,
-        reading::{Axis, ReadPattern, Refusal, store::stack_cost},
+        reading::{Axis, EFFECTIVE, ReadPattern, Refusal, store::stack_cost},
         stats::HeadStats,
     },
     capture::{Capture, RowMass, Token},
@@ -26,8 +26,8 @@ use crate::{
     glossary,
     ids::StackKind,
     session::{Command, Focus, SelectionCommand, ViewKind},
-    spec::LayerSpec,
-    text::{decimal_text, length_text, ordinal_text, share_text, weight_text, whole_text},
+    spec::{LayerSpec, PatternKind},
+    text::{capitalised, decimal_text, length_text, ordinal_text, share_text, weight_text, whole_text},
     ui::{
         ViewCtx,
         memo::{Memo, Same},
@@ -347,6 +347,10 @@ fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, layer: &LayerSpec, head: usize, causa
     let line = |ui: &mut Ui, text: String, meaning: &str| {
         ui.add(egui::Label::new(RichText::new(text).small().color(cx.theme.text_weak)).wrap()).on_hover_text(meaning);
     };
+    if layer.mixer.pattern() == PatternKind::Effective {
+        let mixer = capitalised(layer.mixer.title());
+        line(ui, format!("{mixer}: its pattern is {EFFECTIVE}"), glossary::EFFECTIVE_PATTERN.meaning);
+    }
     if let Some(text) = sharing_text(layer, head) {
         line(ui, text, "Grouped-query attention: fewer sets of keys and values than heads");
     }

@@ -7,7 +7,7 @@ use crate::{
     model::Verdict,
     protocol::{CaptureFile, LoadedModel, ModelSource},
     session::{Command, gallery::EXAMPLES},
-    spec::{CheckpointId, ImageSpec, ModelSpec, StackSpec},
+    spec::{CheckpointId, ImageSpec, MixerKind, ModelSpec, StackSpec},
     text::{bytes_text, checkpoint_name, compact_count, counted, duration_text, grouped, told},
     ui::{
         PanelCtx,
@@ -265,8 +265,12 @@ fn stack_text(stack: &StackSpec) -> String {
         0 => String::new(),
         d_head => format!("d_head {d_head}, "),
     };
+    let of = |mixer: &MixerKind| stack.layers.iter().filter(|layer| layer.mixer == *mixer).count();
+    let others = MixerKind::ALL.into_iter().filter(|mixer| !mixer.is_attention() && of(mixer) > 0);
+    let others: String =
+        others.map(|mixer| format!(", {} in {} of {} layers", mixer.title(), of(&mixer), stack.layers.len())).collect();
     let fixed = if stack.layers.iter().any(|layer| layer.fixed) { ", fixed: no attention" } else { "" };
-    format!("{width}{}{fixed}", if stack.causal { "causal" } else { "bidirectional" })
+    format!("{width}{}{others}{fixed}", if stack.causal { "causal" } else { "bidirectional" })
 }
 
 pub fn source_name(source: &ModelSource) -> String {

@@ -100,12 +100,12 @@ struct TintLook<'a> {
 
 impl<'a> TintLook<'a> {
     fn of(cx: &ViewCtx<'_>, pattern: Option<&'a ReadPattern>) -> Self {
-        let Some((pattern, explained)) = pattern.and_then(|it| Some((it, it.explained()?))) else {
+        let Some(pattern) = pattern.filter(|it| it.has_own_scale()) else {
             return Self { full: 1.0, own: None, name: "weight" };
         };
         let ink = |ink: Ink| opaque(cx.theme.palette.ink(ink));
         let own = if pattern.signed { [ink(Ink::More), ink(Ink::Less)] } else { [ink(Ink::Explained); 2] };
-        Self { full: pattern.high(), own: Some(own), name: explained.title() }
+        Self { full: pattern.high(), own: Some(own), name: pattern.value_label() }
     }
 
     fn tint<'b>(&self, weights: &'b [f32], color: Color32) -> ChipTint<'b>

@@ -144,7 +144,7 @@ pub fn what(cx: &ViewCtx<'_>, pattern: &ReadPattern) -> String {
         Some(together) => together.caption(pattern.heads.len()),
         None => cx.pane.selection.head.to_string(),
     };
-    match cx.pane.minus.filter(|_| pattern.signed) {
+    match cx.pane.minus.filter(|_| pattern.is_difference()) {
         Some(minus) if minus.document == cx.document.id => format!("{this} − {}", minus.head),
         Some(minus) => {
             let other = cx.other.map_or_else(String::new, crate::session::Document::title);

@@ -332,6 +332,9 @@ fn one_stats(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Option<Result<HeadStats, Refusal>> {
     let (capture, reading) = (&*subject.this, Reading::of(head));
+    if capture.model().is_effective(head) {
+        return Some(Err(Refusal::NoDistribution(head)));
+    }
     if !long::is_long(capture, &reading) {
         return Some(read(subject.captures(), &reading).map(|pattern| stats_of(capture, head, &pattern)));
     }

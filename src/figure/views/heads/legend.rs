@@ -12,6 +12,9 @@ impl HeadsScene {
     pub(super) fn all_marks(&self) -> Legend {
         let marks: Vec<(Ink, String)> = match (self.signed(), self.is_explained()) {
             (true, true) => vec![(Ink::More, "raises it".to_owned()), (Ink::Less, "lowers it".to_owned())],
+            (true, false) if self.read().is_some_and(|read| !read.is_difference()) => {
+                vec![(Ink::More, "above 0".to_owned()), (Ink::Less, "below 0".to_owned())]
+            }
             (true, false) => vec![(Ink::More, "more".to_owned()), (Ink::Less, "less".to_owned())],
             (false, false) if self.options.look.color == LineColor::Gradient => Vec::new(),
             (false, _) => self.heads.iter().map(|head| (self.ink(head.head, 1.0), head.name.clone())).collect(),

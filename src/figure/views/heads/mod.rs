@@ -186,8 +186,8 @@ impl HeadsScene {
         let sets = self.heads.iter().enumerate().map(|(idx, head)| (idx, &head.set));
         let (drawn, _) = layout::visible_lines(sets, &rows, most);
         let high = self.high().max(f32::MIN_POSITIVE);
-        let part = |head: &HeadLines, weight: f32| match (self.is_explained(), self.signed()) {
-            // What a method answered is relative to the largest of its head from the start.
+        let part = |head: &HeadLines, weight: f32| match (head.read.has_own_scale(), self.signed()) {
+            // What a method answered, or an effective pattern, is relative to the largest of its head from the start.
             (true, _) => weight.abs() * head.read.high() / high,
             // Differences are drawn by their size against the largest one.
             (false, true) => weight.abs() / high,
@@ -376,14 +376,15 @@ impl Scene for HeadsScene {
         let mass: f64 = self.heads.iter().map(|head| head.set.mass_shown).sum();
         let total: f64 = self.heads.iter().map(|head| head.set.mass_total).sum();
         let part = share_text(mass / total.max(f64::MIN_POSITIVE));
-        let what = match (self.is_explained(), self.signed()) {
+        let has_own_scale = self.read().is_some_and(ReadPattern::has_own_scale);
+        let what = match (has_own_scale, self.signed()) {
             (true, _) => "of the sum of all absolute values",
             (false, true) => "of all differences",
             (false, false) => "of the attention",
         };
         let drawn = n_lines.min(MAX_LINES);
         let strongest = if n_lines > MAX_LINES { "the strongest " } else { "" };
-        let lines = if total == 0.0 && self.signed() && !self.is_explained() {
+        let lines = if total == 0.0 && self.read().is_some_and(ReadPattern::is_difference) {
             "no difference".to_owned()
         } else {
             format!("{strongest}{} of {} lines, {part} {what}", grouped(drawn), grouped(n_total))

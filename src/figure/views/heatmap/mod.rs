@@ -237,7 +237,7 @@ impl Scene for HeatmapScene {
         let size = if self.read.signed {
             format!(
                 "{} from {} to {}",
-                if self.read.explained().is_some() { "values" } else { "differences" },
+                if self.read.is_difference() { "differences" } else { "values" },
                 tick_text(self.read.range.0),
                 tick_text(self.read.range.1)
             )
@@ -285,8 +285,7 @@ impl SmallMap for HeatmapScene {
 
     fn scale(&self) -> Option<Scale> {
         let range = self.range();
-        let name =
-            if self.read.signed && self.read.explained().is_none() { "difference" } else { value_noun(&self.read) };
+        let name = if self.read.is_difference() { "difference" } else { value_noun(&self.read) };
         let ends = match self.high {
             Some(_) => [range.low(), range.high()].map(tick_text),
             // Each map ends at its own.
@@ -312,5 +311,11 @@ pub fn axis_names(read: &ReadPattern) -> [String; 2] {
 
 /// What a value is called in a sentence.
 const fn value_noun(read: &ReadPattern) -> &'static str {
-    if read.explained().is_some() { "value" } else { "weight" }
+    if read.effective {
+        "effective weight"
+    } else if read.explained().is_some() {
+        "value"
+    } else {
+        "weight"
+    }
 }

@@ -126,7 +126,7 @@ pub fn known(cx: &ViewCtx<'_>, capture: &Capture, in_sight: &Range<usize>) -> Op
                     // Several heads are told apart by their colours, as those of attention are.
                     (true, false, _) if drawn.len() > 1 => [(head, Ink::Head(head)), (head, Ink::Head(head))],
                     (true, false, _) => [(head, Ink::Explained), (head, Ink::Explained)],
-                    (true, true, _) => [(head, Ink::More), (head, Ink::Less)],
+                    (true, true, _) | (false, true, None) => [(head, Ink::More), (head, Ink::Less)],
                     (false, _, minus) => {
                         let other = minus.map_or(head, |minus| minus.head.head);
                         let other = if other == head { head + OTHER_COLOR } else { other };

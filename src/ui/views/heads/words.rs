@@ -30,10 +30,14 @@ pub fn caption(cx: &ViewCtx<'_>, known: &Known) -> String {
     let total: f64 = sets().map(|set| set.mass_total).sum();
     let explained = cx.pane.explained().is_some();
     let patterns = || known.heads.iter().filter(|head| !head.below).map(|head| &*head.lines.pattern);
-    let lines = if total == 0.0 && patterns().any(|pattern| pattern.signed) && !explained {
+    let lines = if total == 0.0 && patterns().any(ReadPattern::is_difference) {
         "no difference".to_owned()
     } else {
-        let of = if explained { "of the sum of all absolute values" } else { "of the attention" };
+        let of = if patterns().any(ReadPattern::has_own_scale) {
+            "of the sum of all absolute values"
+        } else {
+            "of the attention"
+        };
         let part = share_text(mass / total.max(f64::MIN_POSITIVE));
         format!("{} of {} lines, {part} {of}", controls::grouped(n_lines), controls::grouped(n_total))
     };
