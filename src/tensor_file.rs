@@ -56,6 +56,14 @@ pub(crate) enum HeaderError {
     Tensor { name: String, problem: String },
 }
 
+/// Longest name that is believed.
+const MAX_NAME_BYTES: usize = 256;
+
+/// Whether a name can be shown in a message or a list. Every name that a file of weights gives is asked.
+pub(crate) fn is_presentable(name: &str) -> bool {
+    name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control)
+}
+
 /// A name as it can be shown: enough to recognise it, too little to fill a window, on one line.
 pub(crate) fn shown(name: &str) -> String {
     const MAX_NAME: usize = 80;

@@ -7,6 +7,7 @@ pub(crate) mod config_log;
 mod defaults;
 pub(crate) mod files;
 mod formats;
+mod gguf;
 pub(crate) mod identity;
 pub(crate) mod ids;
 pub(crate) mod key_audit;

@@ -1,6 +1,7 @@
 //! Declaration of one tensor in a weights file: its type, shape, and where its values lie.
 
 use crate::model::kernels::Half;
+pub(super) use crate::tensor_file::is_presentable;
 
 /// How numbers are stored in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,14 +63,6 @@ impl TensorEntry {
 
 /// More dimensions than any weight has.
 pub(super) const MAX_DIMS: usize = 16;
-/// Longest name that is believed.
-const MAX_NAME_BYTES: usize = 256;
-
-/// Whether a name can be shown in a message or a list. Every name that a file gives is asked.
-pub(super) fn is_presentable(name: &str) -> bool {
-    name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control)
-}
-
 /// Distance from the first to the last value, plus one: what has to be read for a tensor of these
 /// strides. Zero when the tensor is empty, `None` when the numbers are absurd.
 pub(super) fn extent(shape: &[usize], strides: &[usize]) -> Option<usize> {
