@@ -129,12 +129,12 @@ impl Job<'_> {
 
     fn panel(&self, idx: usize, tokens: Range<usize>, scratch: &mut Vec<f32>) {
         let columns = idx * PANEL..self.d_out.min((idx + 1) * PANEL);
-        if let Some(panels) = self.source.panels().filter(|_| self.n <= SINGLE) {
+        if self.n <= SINGLE && self.source.in_place().is_none() {
             // Each weight is read once, and in no other form than that in which it lies.
             for row in tokens {
                 self.write_row(row, columns.clone(), |out| {
                     let x = &self.x[row * self.d_in..][..self.d_in];
-                    panels.add_row(x, columns.start / PANEL * self.d_in * PANEL, out);
+                    self.source.add_row(x, columns.clone(), scratch, out);
                 });
                 self.activate(row..row + 1, columns.clone());
             }

@@ -7,6 +7,8 @@
 
 mod attention;
 mod backend;
+mod block_rows;
+mod blocks;
 mod fallback;
 mod gate;
 mod heads;
@@ -33,6 +35,8 @@ pub use attention::{
 };
 use backend::is_fused;
 pub use backend::{KernelPath, with_path};
+pub use block_rows::{BlockPart, BlockRows};
+pub use blocks::BlockType;
 pub use gate::{gated, sigmoid};
 pub use linear::TOKENS_PER_TASK;
 use linear::{LinearAddOp, LinearOp};

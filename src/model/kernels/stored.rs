@@ -8,6 +8,7 @@ use candle_core::{CpuStorage, DType, Device, Result, Storage, Tensor};
 use half::{bf16, f16};
 
 use super::{
+    block_rows::BlockRows,
     packed::{Half, Narrow, PANEL, PanelValues, Panels, pack, weight_view},
     product::View,
 };
@@ -67,6 +68,8 @@ enum Form {
     Strided(Tensor),
     /// In the order in which the CPU kernel reads it.
     Panels(Panels),
+    /// As a file has it, of fewer bits a number. CPU only.
+    Blocks(BlockRows),
 }
 
 impl StoredMatrix {
@@ -86,6 +89,11 @@ impl StoredMatrix {
     /// A matrix that shares `weight` `[d_in, d_out]` with something else, such as a token embedding.
     pub const fn shared(weight: Tensor) -> Self {
         Self(Form::Strided(weight))
+    }
+
+    /// A matrix whose outputs are the rows of blocks. CPU only.
+    pub const fn blocks(rows: BlockRows) -> Self {
+        Self(Form::Blocks(rows))
     }
 
     /// A matrix of its own: on the CPU `weight` `[d_in, d_out]` is brought into the fastest order.
@@ -126,6 +134,7 @@ impl StoredMatrix {
         match &self.0 {
             Form::Strided(weight) => weight.dims2(),
             Form::Panels(panels) => panels.dims(),
+            Form::Blocks(rows) => Ok(rows.dims()),
         }
     }
 
@@ -134,6 +143,7 @@ impl StoredMatrix {
         match &self.0 {
             Form::Strided(weight) => weight.device(),
             Form::Panels(panels) => panels.device(),
+            Form::Blocks(_) => &Device::Cpu,
         }
     }
 
@@ -142,6 +152,7 @@ impl StoredMatrix {
         match &self.0 {
             Form::Strided(weight) => rows_of(&weight.t()?, outputs),
             Form::Panels(panels) => panels.columns_as_rows(outputs),
+            Form::Blocks(rows) => rows.rows(outputs),
         }
     }
 
@@ -149,7 +160,7 @@ impl StoredMatrix {
     pub fn shares(&self, table: &Tensor) -> bool {
         match &self.0 {
             Form::Strided(weight) => same_memory(weight, table),
-            Form::Panels(_) => false,
+            Form::Panels(_) | Form::Blocks(_) => false,
         }
     }
 
@@ -158,6 +169,7 @@ impl StoredMatrix {
         Ok(Self(match &self.0 {
             Form::Strided(weight) => Form::Strided(weight.narrow(1, columns.start, columns.len())?),
             Form::Panels(panels) => Form::Panels(panels.columns(columns)?),
+            Form::Blocks(rows) => Form::Blocks(rows.narrow(columns)?),
         }))
     }
 
@@ -166,6 +178,7 @@ impl StoredMatrix {
         match &self.0 {
             Form::Strided(weight) => weight.to_dtype(DType::F32),
             Form::Panels(panels) => panels.unpacked(),
+            Form::Blocks(rows) => rows.all()?.t(),
         }
     }
 
@@ -174,6 +187,7 @@ impl StoredMatrix {
         match &self.0 {
             Form::Strided(weight) => weight.dtype() != DType::F32,
             Form::Panels(panels) => panels.is_half(),
+            Form::Blocks(_) => false,
         }
     }
 
@@ -181,6 +195,7 @@ impl StoredMatrix {
     pub(super) fn with_source<R>(&self, f: impl FnOnce(Source<'_>) -> R) -> Result<R> {
         match &self.0 {
             Form::Panels(panels) => panels.with_values(|values| f(Source::Panels(values))),
+            Form::Blocks(rows) => Ok(f(Source::Blocks(rows))),
             Form::Strided(weight) => {
                 let (storage, layout) = weight.storage_and_layout();
                 Ok(f(Source::Strided(weight_view(&storage, layout)?)))
@@ -193,16 +208,17 @@ impl StoredMatrix {
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
     Panels(PanelValues<'a>),
+    Blocks(&'a BlockRows),
     Strided(View<'a>),
 }
 
 impl<'a> Source<'a> {
-    /// How much a task costs before its product: panels of single precision are there already, those of two bytes are
+    /// How much a task costs before its product: panels of single precision are there already, those of fewer bits are
     /// widened, others are made.
     pub const fn preparation(self) -> Preparation {
         match self {
             Self::Panels(values) if values.is_single() => Preparation::None,
-            Self::Panels(_) => Preparation::Widen,
+            Self::Panels(_) | Self::Blocks(_) => Preparation::Widen,
             Self::Strided(_) => Preparation::Pack,
         }
     }
@@ -210,16 +226,18 @@ impl<'a> Source<'a> {
     /// The numbers where they lie, if those of a product of few rows are better read there.
     pub const fn in_place(self) -> Option<View<'a>> {
         match self {
-            Self::Panels(_) => None,
+            Self::Panels(_) | Self::Blocks(_) => None,
             Self::Strided(view) => Some(view),
         }
     }
 
-    /// The panels, where they are there in either form.
-    pub const fn panels(self) -> Option<PanelValues<'a>> {
+    /// `out += x · weights` for one row `x` and a panel of outputs, all of `columns`, each weight being read once.
+    /// Those of any strides are multiplied where they lie instead.
+    pub fn add_row(self, x: &[f32], columns: Range<usize>, scratch: &mut Vec<f32>, out: &mut [f32]) {
         match self {
-            Self::Panels(values) => Some(values),
-            Self::Strided(_) => None,
+            Self::Panels(values) => values.add_row(x, columns.start * x.len(), out),
+            Self::Blocks(rows) => rows.add_row(x, columns, scratch, out),
+            Self::Strided(_) => debug_assert!(false, "there are no panels"),
         }
     }
 
@@ -239,6 +257,7 @@ impl<'a> Source<'a> {
                 let first = columns.start / PANEL * d_in;
                 values.widened((first + inner.start) * PANEL..(first + inner.end) * PANEL, scratch)
             }
+            Self::Blocks(rows) => rows.panel(columns, inner, scratch),
             Self::Strided(view) => {
                 scratch.resize(inner.len() * PANEL, 0.0);
                 pack(view.rows_from(inner.start), inner.len(), columns, scratch);
