@@ -334,7 +334,7 @@ def holding(*names):
 
 
 for names, said in [
-    (["model-q4.gguf"], ["llama.cpp", "gguf_file"]),
+    (["model-q4.gguf"], ["damaged", "GGUF"]),
     (["ggml-model-f16.bin.ggml"], ["llama.cpp"]),
     (["consolidated.00.pth", "params.json"], ["original format", "convert_llama"]),
     (["onnx/model.onnx", "onnx/model.onnx_data"], ["ONNX"]),

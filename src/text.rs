@@ -137,8 +137,11 @@ const SAY_NOTHING: [&str; 6] = ["model", "checkpoint", "final", "output", "pytor
 
 /// The name by which people know the checkpoint in a folder, or whose weights file this is: the id of a
 /// snapshot in the hub's cache, else the folder's own name, or that of the first folder around it that says
-/// more than `model`.
+/// more than `model`; of a GGUF file, of which there may be many in a folder, its own.
 pub fn checkpoint_name(path: &Path) -> Option<String> {
+    if path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("gguf")) {
+        return path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    }
     let is_file = path.extension().is_some_and(|ext| ["safetensors", "bin", "pt", "pth"].iter().any(|it| ext == *it));
     let folder = path.parent().filter(|folder| is_file && folder.file_name().is_some()).unwrap_or(path);
     let names: Vec<_> = folder.iter().rev().map(|name| name.to_string_lossy()).collect();
@@ -194,6 +197,7 @@ mod tests {
             ("/backup/snapshots/607a30d", "607a30d"),
             ("/home/ann/tiny-bert/model.safetensors", "tiny-bert"),
             ("model.safetensors", "model.safetensors"),
+            ("/hub/models--a--b-GGUF/snapshots/607a30d/b.Q4_K_M.gguf", "b.Q4_K_M"),
             ("/model", "model"),
         ] {
             assert_eq!(checkpoint_name(Path::new(folder)).as_deref(), Some(name), "{folder}");

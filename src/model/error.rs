@@ -161,7 +161,9 @@ impl LoadError {
             Self::NotCached { name } => {
                 format!("Check the spelling, drop the model's folder on the window, or download {}", told(name))
             }
-            Self::NotAModel { path } => format!("Choose a model folder, or its .safetensors or .bin file: {path}"),
+            Self::NotAModel { path } => {
+                format!("Choose a model folder, or its .safetensors, .bin or .gguf file: {path}")
+            }
             Self::NoConfig { path } => {
                 format!("Choose the folder that holds config.json and the weights: {path}")
             }

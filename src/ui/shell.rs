@@ -79,7 +79,7 @@ impl Desktop for NativeDesktop {
                 ALL,
                 ("Pictures", &PICTURE_FILES),
                 ("Texts", &["txt", "md"]),
-                ("Checkpoints and captures", &["safetensors", "bin", "pt", "pth", "json", "gz", "npz", "npy"]),
+                ("Checkpoints and captures", &["safetensors", "gguf", "bin", "pt", "pth", "json", "gz", "npz", "npy"]),
             ],
         };
         let dialog = rfd::AsyncFileDialog::new().set_title(purpose.title());

@@ -102,9 +102,14 @@ fn differences(name: &str) -> Vec<String> {
 /// The same, computed in one way.
 fn differences_of(name: &str, way: KernelPath) -> Vec<String> {
     let (model, reference) = open(name);
+    differences_from(name, &model, &reference, way)
+}
+
+/// The same of a model and its reference.
+pub fn differences_from(name: &str, model: &Model, reference: &Reference, way: KernelPath) -> Vec<String> {
     // On a thread of the engine's, so that the forward pass stays on it.
     let plan = RunPlan { edits: reference.edits(), ..everything() };
-    let capture = model.engine().install(|| with_path(way, || run(&model, &reference.input(), &plan)));
+    let capture = model.engine().install(|| with_path(way, || run(model, &reference.input(), &plan)));
     let mut wrong = Vec::new();
     let mut n_sites = 0;
     for (tensor, expected_shape, expected) in reference.tensors() {

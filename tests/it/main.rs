@@ -88,6 +88,8 @@ mod gallery_measures;
 mod gallery_tried;
 /// Texts that a model writes: limits, chance, cancelling, files.
 mod generation;
+/// Models in llama.cpp's format.
+mod gguf;
 /// Windows, and tokens that see all.
 mod global;
 /// Gradients of every site of every family.

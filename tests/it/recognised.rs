@@ -30,7 +30,10 @@ fn folder(files: &[&str]) -> TempDir {
 #[test]
 fn every_folder_that_people_have_says_what_it_is() {
     let cases: &[(&[&str], &[&str])] = &[
-        (&["model-q4_K_M.gguf"], &["llama.cpp (model-q4_K_M.gguf)", "gguf_file"]),
+        (&["model-q4_K_M.gguf"], &["model-q4_K_M.gguf is damaged", "does not begin as GGUF files do"]),
+        (&["a-q4.gguf", "a-q8.gguf"], &["2 models in GGUF files, a-q4.gguf, a-q8.gguf", "Open one of them"]),
+        (&["gguf/a-q4.gguf"], &["models in GGUF files (gguf/a-q4.gguf)", "Open one of the files"]),
+        (&["ggml-model-f16.ggml"], &["llama.cpp in an older format"]),
         (&["consolidated.00.pth", "params.json"], &["original format", "consolidated.00.pth", "convert_llama"]),
         (&["consolidated.safetensors"], &["original format", "convert_mistral"]),
         (&["onnx/model.onnx"], &["ONNX Runtime (onnx/model.onnx)", "PyTorch"]),
@@ -73,7 +76,7 @@ fn every_folder_that_people_have_says_what_it_is() {
         (&["sae_weights.safetensors"], &["a sparse autoencoder", "activations", "Features of a dictionary"]),
         (&["0_StaticEmbedding/model.safetensors"], &["static vectors", "no attention"]),
         (&["README.md"], &["no weights, neither model.safetensors", "download may be incomplete"]),
-        (&["tf_model.h5", "model.onnx", "best.gguf"], &["llama.cpp (best.gguf)"]),
+        (&["tf_model.h5", "model.onnx", "best.ggml"], &["llama.cpp in an older format or as a program (best.ggml)"]),
     ];
     for &(files, parts) in cases {
         let folder = folder(files);

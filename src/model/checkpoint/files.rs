@@ -12,7 +12,10 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use super::formats::{self, FORMATS, WEIGHTS_EXTENSIONS, way_of_adapter};
+use super::{
+    formats::{self, FORMATS, GGUF_EXTENSION, WEIGHTS_EXTENSIONS, way_of_adapter},
+    gguf::{GgufError, GgufModel, MAGIC, MappedTensor},
+};
 use crate::{model::LoadError, text::checkpoint_name};
 
 /// What an adapter and its description are called.
@@ -51,6 +54,10 @@ enum FilesSource {
         name: String,
         files: &'static [(&'static str, &'static [u8])],
     },
+    Gguf {
+        path: PathBuf,
+        model: Arc<GgufModel>,
+    },
 }
 
 /// What a folder says of an adapter.
@@ -88,21 +95,24 @@ pub trait ReadSeek: Read + Seek + Send {}
 impl<T: Read + Seek + Send> ReadSeek for T {}
 
 impl ModelFiles {
-    /// A folder in Hugging Face layout, or a weights file inside one.
+    /// A folder in Hugging Face layout, a weights file inside one, or a GGUF file, also as the only model of a folder.
     ///
     /// # Errors
     /// When the path does not exist, cannot be read, or is a file of another kind.
     pub fn open(path: &Path) -> Result<Self, LoadError> {
-        let is_weights =
-            path.extension().is_some_and(|ext| WEIGHTS_EXTENSIONS.iter().any(|known| ext.eq_ignore_ascii_case(known)));
+        let is_weights = WEIGHTS_EXTENSIONS.iter().any(|known| has_extension(path, known));
         let metadata = fs::metadata(path).map_err(|error| not_there(path, error))?;
         if metadata.is_dir() {
-            return Ok(Self::folder(path));
+            let folder = Self::folder(path);
+            return folder.lone_gguf().map_or(Ok(folder), |path| Self::gguf(&path));
         }
         if !metadata.is_file() {
             let what = "this is a pipe or a device, not a file".to_owned();
-            let advice = "Choose a model folder, or its .safetensors or .bin file".to_owned();
+            let advice = "Choose a model folder, or its .safetensors, .bin or .gguf file".to_owned();
             return Err(LoadError::OtherKind { what, advice, path: path.display().to_string() });
+        }
+        if has_extension(path, GGUF_EXTENSION) || begins_as_gguf(path) {
+            return Self::gguf(path);
         }
         match (path.parent(), path.file_name().and_then(|name| name.to_str())) {
             (Some(root), Some(name)) if is_weights => {
@@ -117,6 +127,45 @@ impl ModelFiles {
     /// A folder in Hugging Face layout.
     pub fn folder(root: impl Into<PathBuf>) -> Self {
         Self::at(FilesSource::Folder { root: root.into(), weights: None })
+    }
+
+    /// A GGUF file. What its metadata stand for is read at once.
+    ///
+    /// # Errors
+    /// When it cannot be read, is damaged, or holds a model that is not supported.
+    fn gguf(path: &Path) -> Result<Self, LoadError> {
+        let location = path.display().to_string();
+        let name = || path.file_name().map_or_else(|| location.clone(), |name| name.to_string_lossy().into_owned());
+        let read = || {
+            let mut file = File::open(path)?;
+            let len = file.metadata()?.len();
+            GgufModel::read(&mut file, len)
+        };
+        match read() {
+            Ok(model) => Ok(Self::at(FilesSource::Gguf { path: path.to_owned(), model: Arc::new(model) })),
+            Err(error) => Err(match error {
+                GgufError::Damaged(reason) => LoadError::Damaged { file: name(), path: location.clone(), reason },
+                GgufError::Unsupported(reason) => {
+                    LoadError::Unsupported { file: name(), path: location.clone(), reason }
+                }
+                GgufError::Io(source) => LoadError::Io { file: name(), path: location.clone(), source },
+            }),
+        }
+    }
+
+    /// The GGUF file of a folder that has one and nothing else that opens.
+    fn lone_gguf(&self) -> Option<PathBuf> {
+        let FilesSource::Folder { root, .. } = &self.place else { return None };
+        if self.contains(ADAPTER_FILES[0]) || self.has_weights() {
+            return None;
+        }
+        let entries = fs::read_dir(root).ok()?.flatten().map(|entry| entry.path());
+        let is_model = |path: &PathBuf| {
+            let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
+            name.is_some_and(|name| formats::is_gguf_model(&name)) && path.is_file()
+        };
+        let mut found = entries.filter(is_model);
+        found.next().filter(|_| found.next().is_none())
     }
 
     /// Files inside the program, as `(name, bytes)`.
@@ -153,12 +202,13 @@ impl ModelFiles {
     pub(crate) fn beside(&self, path: &str) -> Option<PathBuf> {
         match &self.place {
             FilesSource::Folder { root, .. } => Some(root.join(path)),
+            FilesSource::Gguf { path: file, .. } => file.parent().map(|root| root.join(path)),
             FilesSource::Embedded { .. } => None,
         }
     }
 
     /// What to call the checkpoint when nobody gave it a name: the id of a snapshot in the hub's cache, else
-    /// the folder's name, or that of the first folder around it that says more than `model`.
+    /// the folder's name, or that of the first folder around it that says more than `model`; of a GGUF file its own.
     pub fn default_name(&self) -> String {
         match &self.place {
             FilesSource::Folder { root, .. } => {
@@ -166,6 +216,7 @@ impl ModelFiles {
                 let absolute = fs::canonicalize(root).unwrap_or_else(|_| root.clone());
                 checkpoint_name(&absolute).unwrap_or_else(|| "model".to_owned())
             }
+            FilesSource::Gguf { path, .. } => checkpoint_name(path).unwrap_or_else(|| "model".to_owned()),
             FilesSource::Embedded { name, .. } => name.clone(),
         }
     }
@@ -174,6 +225,7 @@ impl ModelFiles {
     pub fn location(&self) -> String {
         match &self.place {
             FilesSource::Folder { root, .. } => root.display().to_string(),
+            FilesSource::Gguf { path, .. } => path.display().to_string(),
             FilesSource::Embedded { name, .. } => name.clone(),
         }
     }
@@ -182,6 +234,7 @@ impl ModelFiles {
     pub fn location_of(&self, name: &str) -> String {
         match &self.place {
             FilesSource::Folder { root, .. } => root.join(name).display().to_string(),
+            FilesSource::Gguf { path, .. } => path.display().to_string(),
             FilesSource::Embedded { name: model, .. } => format!("{model}/{name}"),
         }
     }
@@ -190,13 +243,28 @@ impl ModelFiles {
     pub(crate) fn chosen_weights(&self) -> Option<&str> {
         match &self.place {
             FilesSource::Folder { weights, .. } => weights.as_deref(),
+            FilesSource::Gguf { path, .. } => path.file_name().and_then(|name| name.to_str()),
             FilesSource::Embedded { .. } => None,
+        }
+    }
+
+    /// Whether this is a GGUF file.
+    pub(crate) const fn is_gguf(&self) -> bool {
+        matches!(self.place, FilesSource::Gguf { .. })
+    }
+
+    /// The tensors of a GGUF file, where this is one.
+    pub(super) fn gguf_tensors(&self) -> Option<&[MappedTensor]> {
+        match &self.place {
+            FilesSource::Gguf { model, .. } => Some(&model.tensors),
+            FilesSource::Folder { .. } | FilesSource::Embedded { .. } => None,
         }
     }
 
     /// Whether weights that can be read are there, in one file or in shards.
     pub fn has_weights(&self) -> bool {
-        FORMATS.iter().any(|(single, index)| self.contains(single) || self.contains(index))
+        self.gguf_tensors().is_some()
+            || FORMATS.iter().any(|(single, index)| self.contains(single) || self.contains(index))
     }
 
     /// The adapter in this place, if there is one.
@@ -242,6 +310,7 @@ impl ModelFiles {
                 .filter(fs::Metadata::is_file)
                 .map(|metadata| metadata.len())
                 .sum(),
+            FilesSource::Gguf { path, .. } => fs::metadata(path).map_or(0, |metadata| metadata.len()),
             FilesSource::Embedded { files, .. } => files.iter().map(|(_, bytes)| bytes.len() as u64).sum(),
         }
     }
@@ -255,6 +324,7 @@ impl ModelFiles {
         }
         let (root, chosen) = match &self.place {
             FilesSource::Folder { root, weights } => (root, weights.as_deref().unwrap_or_default()),
+            FilesSource::Gguf { path, .. } => return identify_file(path, tell),
             FilesSource::Embedded { name, .. } => return tell(name.as_bytes()),
         };
         tell(fs::canonicalize(root).unwrap_or_else(|_| root.clone()).as_os_str().as_encoded_bytes());
@@ -263,15 +333,7 @@ impl ModelFiles {
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
         paths.sort();
         for path in paths {
-            tell(path.as_os_str().as_encoded_bytes());
-            // What cannot be read was not read when the model was loaded, either.
-            let Ok(metadata) = fs::metadata(&path) else { continue };
-            let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-            tell(&metadata.len().to_le_bytes());
-            tell(&changed.unwrap_or_default().as_nanos().to_le_bytes());
-            for part in ends(&path, metadata.len()).unwrap_or_default() {
-                tell(&part);
-            }
+            identify_file(&path, tell);
         }
     }
 
@@ -279,6 +341,9 @@ impl ModelFiles {
     pub fn contains(&self, name: &str) -> bool {
         match &self.place {
             FilesSource::Folder { root, .. } => root.join(name).is_file(),
+            FilesSource::Gguf { path, model } => {
+                model.files.contains_key(name) || path.file_name().is_some_and(|file| file == name)
+            }
             FilesSource::Embedded { files, .. } => files.iter().any(|(file, _)| *file == name),
         }
     }
@@ -294,6 +359,7 @@ impl ModelFiles {
         self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
         match &self.place {
             FilesSource::Folder { root, .. } => Some(read_bounded(&root.join(name)).map(Cow::Owned)),
+            FilesSource::Gguf { model, .. } => model.files.get(name).map(|bytes| Ok(Cow::Owned(bytes.clone()))),
             FilesSource::Embedded { files, .. } => {
                 files.iter().find(|(file, _)| *file == name).map(|(_, bytes)| Ok(Cow::Borrowed(*bytes)))
             }
@@ -332,17 +398,45 @@ impl ModelFiles {
     /// the same file at once open one each.
     pub(crate) fn reader(&self, name: &str) -> io::Result<(Box<dyn ReadSeek>, u64)> {
         match &self.place {
-            FilesSource::Folder { root, .. } => {
-                let file = File::open(root.join(name))?;
-                let len = file.metadata()?.len();
-                Ok((Box::new(file), len))
-            }
+            FilesSource::Folder { root, .. } => opened(&root.join(name)),
+            FilesSource::Gguf { path, .. } => opened(path),
             FilesSource::Embedded { files, .. } => {
                 let bytes = files.iter().find(|(file, _)| *file == name).map(|(_, bytes)| *bytes);
                 let bytes = bytes.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
                 Ok((Box::new(Cursor::new(bytes)), bytes.len() as u64))
             }
         }
+    }
+}
+
+fn opened(path: &Path) -> io::Result<(Box<dyn ReadSeek>, u64)> {
+    let file = File::open(path)?;
+    let len = file.metadata()?.len();
+    Ok((Box::new(file), len))
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
+}
+
+/// Whether a file is a GGUF file under another name, as the caches of some programs have it.
+fn begins_as_gguf(path: &Path) -> bool {
+    let mut start = [0; MAGIC.len()];
+    path.extension().is_none()
+        && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+        && start == *MAGIC
+}
+
+/// Tells a file's path, size, time of the last change, and what stands at its beginning and its end.
+fn identify_file(path: &Path, tell: &mut dyn FnMut(&[u8])) {
+    tell(path.as_os_str().as_encoded_bytes());
+    // What cannot be read was not read when the model was loaded, either.
+    let Ok(metadata) = fs::metadata(path) else { return };
+    let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    tell(&metadata.len().to_le_bytes());
+    tell(&changed.unwrap_or_default().as_nanos().to_le_bytes());
+    for part in ends(path, metadata.len()).unwrap_or_default() {
+        tell(&part);
     }
 }
 

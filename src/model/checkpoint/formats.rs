@@ -11,6 +11,14 @@ pub(super) const FORMATS: [Format; 2] =
 /// What weights files are called, the last two by people who save them themselves.
 pub(super) const WEIGHTS_EXTENSIONS: [&str; 4] = ["safetensors", "bin", "pt", "pth"];
 
+/// What GGUF files are called, llama.cpp's, which are whole models.
+pub(super) const GGUF_EXTENSION: &str = "gguf";
+
+/// Whether a file, by its name in small letters, is such a model, and not its part for pictures.
+pub(super) fn is_gguf_model(name: &str) -> bool {
+    ends(name, &[".gguf"]) && !file_name(name).starts_with("mmproj")
+}
+
 /// How an adapter becomes a part of its model.
 pub(super) const MERGE: &str =
     "`PeftModel.from_pretrained(model, ADAPTER).merge_and_unload().save_pretrained(NEW_FOLDER)` in Python";
@@ -55,7 +63,7 @@ const FROM_PYTORCH: &str = "Open the PyTorch model that it was made from: of thi
 const DOWNLOAD: &str = "Download the same model in the format of transformers";
 
 /// The first that fits is told.
-pub(super) const KINDS: [UnreadableFormat; 26] = [
+pub(super) const KINDS: [UnreadableFormat; 27] = [
     UnreadableFormat {
         is: |path| file_name(path).starts_with("open_clip_"),
         what: "a model of OpenCLIP",
@@ -105,10 +113,14 @@ pub(super) const KINDS: [UnreadableFormat; 26] = [
         advice: "It has no attention; open a sentence-transformer that has a transformer",
     },
     UnreadableFormat {
-        is: |path| ends(path, &[".gguf", ".ggml", ".llamafile"]),
-        what: "weights for llama.cpp",
-        advice: "Open the model that they were made from, or convert them in Python, \
-                 `AutoModelForCausalLM.from_pretrained(FOLDER, gguf_file=FILE).save_pretrained(NEW_FOLDER)`",
+        is: |path| ends(path, &[".gguf"]),
+        what: "models in GGUF files",
+        advice: "Open one of the files",
+    },
+    UnreadableFormat {
+        is: |path| ends(path, &[".ggml", ".llamafile"]),
+        what: "weights for llama.cpp in an older format or as a program",
+        advice: "Open the same model as a GGUF file, or the model that they were made from",
     },
     UnreadableFormat {
         is: |path| file_name(path).starts_with("consolidated") && ends(path, &[".pth", ".pt", ".safetensors"]),

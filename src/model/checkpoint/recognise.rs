@@ -5,9 +5,9 @@ use std::{cmp::Reverse, fmt::Write as _};
 
 use super::{
     files::{Adapter, EntryKind, FolderEntry, ModelFiles},
-    formats::{FORMATS, KINDS, TRAINING, UnreadableFormat, WEIGHTS_EXTENSIONS, way_of_adapter},
+    formats::{FORMATS, KINDS, TRAINING, UnreadableFormat, WEIGHTS_EXTENSIONS, is_gguf_model, way_of_adapter},
 };
-use crate::model::LoadError;
+use crate::{model::LoadError, text::counted};
 
 /// As many folders are named; the others are counted.
 const MAX_NAMED: usize = 3;
@@ -38,6 +38,9 @@ pub(super) fn folder(files: &ModelFiles) -> LoadError {
     }
     if let Some((what, place)) = below(&entries) {
         return other(what, format!("Open {}", files.location_of(&place)));
+    }
+    if let Some((what, place)) = of_llama_cpp(&entries) {
+        return other(what, format!("Open one of them, such as {}", files.location_of(&place)));
     }
     if let Some((what, advice)) = parts(&entries) {
         return other(what, advice);
@@ -100,6 +103,20 @@ fn below(entries: &[FolderEntry]) -> Option<(String, String)> {
         write!(named, " and {more} more").ok();
     }
     Some((format!("this folder is not a model itself, but has one further down, in {named}"), first))
+}
+
+/// Several models in GGUF files, of which nobody chose one: what is said of them, and the first.
+fn of_llama_cpp(entries: &[FolderEntry]) -> Option<(String, String)> {
+    let models = entries.iter().filter(|entry| entry.kind == EntryKind::File && !entry.name.contains('/'));
+    let models: Vec<&str> =
+        models.map(|entry| entry.name.as_str()).filter(|name| is_gguf_model(&name.to_lowercase())).collect();
+    let first = (*models.first()?).to_owned();
+    let more = models.len().saturating_sub(MAX_NAMED);
+    let mut named = models[..models.len() - more].join(", ");
+    if more > 0 {
+        write!(named, " and {more} more").ok();
+    }
+    Some((format!("this folder has {} in GGUF files, {named}", counted(models.len(), "model")), first))
 }
 
 /// Weights in parts without the index that says which part holds what.

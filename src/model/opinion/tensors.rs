@@ -122,6 +122,11 @@ impl Tensors {
 
 /// One weight file, read whole.
 fn shard(files: &ModelFiles, name: &str, device: &Device) -> Result<Vec<(String, Tensor)>, ModelError> {
+    if files.is_gguf() {
+        return Err(ModelError::Opinion(format!(
+            "{name} has its weights in llama.cpp’s layout, which it does not know"
+        )));
+    }
     if !name.to_ascii_lowercase().ends_with(".safetensors") {
         let wrapper = weights_wrapper(files, name).map_err(|error| ModelError::Opinion(error.to_string()))?;
         if wrapper.contains('.') {

@@ -1,8 +1,129 @@
-//! Models in GGUF files, the format of llama.cpp: one file with metadata, a tokenizer and tensors.
+//! Models in GGUF files, the format of llama.cpp: one file with metadata, a tokenizer and tensors, seen as a checkpoint in
+//! Hugging Face's layout.
 
+mod architectures;
+mod config;
 mod container;
+mod facts;
 mod meta;
+mod names;
+mod tables;
 mod types;
 
-pub(crate) use container::{Container, StoredTensor};
-pub(crate) use meta::{MetaNumbers, MetaTexts, MetaValue};
+use std::{
+    collections::BTreeMap,
+    io::{self, Read, Seek, SeekFrom},
+};
+
+use serde_json::Value;
+
+use crate::{model::kernels::BlockType, tensor_file::shown};
+
+pub(crate) use self::{container::MAGIC, names::MappedTensor};
+use self::{
+    container::{Container, StoredTensor},
+    facts::Facts,
+    meta::MetaValue,
+    names::HeadCounts,
+};
+
+/// Small tensors that belong to the configuration.
+const FACTORS: [&str; 3] = ["rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"];
+/// More numbers than any of them has.
+const MAX_FACTORS: usize = 1 << 16;
+
+/// A file, as what a checkpoint in Hugging Face's layout would have.
+#[derive(Clone, Debug)]
+pub(crate) struct GgufModel {
+    /// `config.json` and what else its metadata stand for, by name.
+    pub files: BTreeMap<String, Vec<u8>>,
+    pub tensors: Vec<MappedTensor>,
+}
+
+/// Why a file does not open.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GgufError {
+    /// A clause that says what is wrong with the file.
+    #[error("{0}")]
+    Damaged(String),
+    /// A clause that says what of a file in good order is not read.
+    #[error("{0}")]
+    Unsupported(String),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl GgufModel {
+    /// Reads all but the weights of a file of `file_len` bytes.
+    pub fn read<R: Read + Seek>(file: &mut R, file_len: u64) -> Result<Self, GgufError> {
+        let Container { metadata, tensors } = Container::read(file, file_len).map_err(GgufError::Damaged)?;
+        let general = |key: &str| metadata.get(&format!("general.{key}")).and_then(MetaValue::as_str);
+        let n_parts = metadata.get("split.count").and_then(MetaValue::as_u64).unwrap_or(1);
+        if n_parts > 1 {
+            return Err(GgufError::Unsupported(format!(
+                "it is one of {n_parts} parts; put them together with `llama-gguf-split --merge FIRST_PART NEW_FILE`"
+            )));
+        }
+        let architecture =
+            general("architecture").ok_or_else(|| GgufError::Damaged("it names no architecture".to_owned()))?;
+        let is_model = general("type").is_none_or(|kind| kind == "model");
+        let known = architectures::of_name(architecture).filter(|_| is_model).ok_or_else(|| {
+            let architecture = shown(architecture);
+            GgufError::Unsupported(match general("type").filter(|_| !is_model) {
+                Some(kind) => {
+                    format!("it holds no model, but what its general.type calls “{}”", shown(kind))
+                }
+                None => format!(
+                    "llama.cpp’s architecture “{architecture}” is not supported in this format, only {}",
+                    architectures::known()
+                ),
+            })
+        })?;
+        let is_read =
+            |name: &str| ["F64", "F32", "F16", "BF16"].contains(&name) || BlockType::from_name(name).is_some();
+        if let Some(StoredTensor { name, kind, .. }) = tensors.iter().find(|tensor| !is_read(tensor.kind.name)) {
+            return Err(GgufError::Unsupported(format!(
+                "its tensor {name} is stored as {}, which is not read",
+                kind.name
+            )));
+        }
+        let factors = factors(file, &tensors)?;
+        let facts = Facts::new(&metadata, architecture, &tensors, factors);
+        let config = (known.config)(&facts).map_err(GgufError::Unsupported)?;
+        facts.check_all_asked().map_err(GgufError::Unsupported)?;
+        let heads = HeadCounts::of(&facts).map_err(GgufError::Unsupported)?;
+        let tables = (known.tables)(&facts);
+        let mut mapped = Vec::with_capacity(tensors.len());
+        for tensor in &tensors {
+            mapped.extend(names::mapped(tensor, &tables, heads).map_err(GgufError::Unsupported)?);
+        }
+        let config = serde_json::to_vec_pretty(&Value::Object(config.0)).map_err(io::Error::other)?;
+        let files = BTreeMap::from([("config.json".to_owned(), config)]);
+        Ok(Self { files, tensors: mapped })
+    }
+}
+
+/// The numbers of the tensors in [`FACTORS`] that a file has.
+fn factors<'t, R: Read + Seek>(
+    file: &mut R,
+    tensors: &'t [StoredTensor],
+) -> Result<BTreeMap<&'t str, Vec<f32>>, GgufError> {
+    let mut factors = BTreeMap::new();
+    for tensor in tensors.iter().filter(|tensor| FACTORS.contains(&tensor.name.as_str())) {
+        let StoredTensor { name, shape, kind, start, n_bytes } = tensor;
+        let n: usize = shape.iter().product();
+        if kind.name != "F32" || n > MAX_FACTORS {
+            return Err(GgufError::Damaged(format!("its tensor {name} has {n} numbers of the type {}", kind.name)));
+        }
+        let mut bytes = vec![0; *n_bytes as usize];
+        file.seek(SeekFrom::Start(*start))?;
+        file.read_exact(&mut bytes)?;
+        let (numbers, _) = bytes.as_chunks();
+        let numbers: Vec<f32> = numbers.iter().map(|number| f32::from_le_bytes(*number)).collect();
+        if !numbers.iter().all(|number| number.is_finite()) {
+            return Err(GgufError::Damaged(format!("its tensor {name} has numbers that are not finite")));
+        }
+        factors.insert(name.as_str(), numbers);
+    }
+    Ok(factors)
+}

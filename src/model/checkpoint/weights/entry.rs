@@ -1,6 +1,6 @@
 //! Declaration of one tensor in a weights file: its type, shape, and where its values lie.
 
-use crate::model::kernels::Half;
+use crate::model::kernels::{BlockType, Half};
 pub(super) use crate::tensor_file::is_presentable;
 
 /// How numbers are stored in a file.
@@ -10,33 +10,60 @@ pub(super) enum Dtype {
     F32,
     F16,
     Bf16,
-}
-
-vocabulary! {
-    Dtype: name;
-    F64("F64"),
-    F32("F32"),
-    F16("F16"),
-    Bf16("BF16"),
+    /// Of GGUF files alone; rows are whole blocks.
+    Blocks(BlockType),
 }
 
 impl Dtype {
-    pub const fn size_bytes(self) -> usize {
+    /// The type that safetensors and PyTorch's files call so.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "F64" => Self::F64,
+            "F32" => Self::F32,
+            "F16" => Self::F16,
+            "BF16" => Self::Bf16,
+            _ => return None,
+        })
+    }
+
+    /// The type that GGUF files call so.
+    pub fn of_gguf(name: &str) -> Option<Self> {
+        Self::from_name(name).or_else(|| BlockType::from_name(name).map(Self::Blocks))
+    }
+
+    /// Numbers that are stored together, and the bytes of them.
+    const fn unit(self) -> (usize, usize) {
         match self {
-            Self::F64 => 8,
-            Self::F32 => 4,
-            Self::F16 | Self::Bf16 => 2,
+            Self::F64 => (1, 8),
+            Self::F32 => (1, 4),
+            Self::F16 | Self::Bf16 => (1, 2),
+            Self::Blocks(kind) => (kind.len(), kind.size_bytes()),
         }
+    }
+
+    /// Bytes of so many numbers, which are whole blocks.
+    pub const fn bytes_of(self, n_values: usize) -> usize {
+        let (len, bytes) = self.unit();
+        n_values / len * bytes
     }
 
     /// The format of two bytes, if it is one.
     pub const fn half(self) -> Option<Half> {
         match self {
-            Self::F64 | Self::F32 => None,
+            Self::F64 | Self::F32 | Self::Blocks(_) => None,
             Self::F16 => Some(Half::F16),
             Self::Bf16 => Some(Half::Bf16),
         }
     }
+}
+
+/// The numbers of a tensor in another order than that of the file, one dimension after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rearranged {
+    /// As many as the tensor has numbers; a dimension of its shape may be split.
+    pub dims: Vec<usize>,
+    /// Steps between neighbours along each of `dims`, in numbers.
+    pub strides: Vec<usize>,
 }
 
 /// One tensor of a file, as declared and checked: the file is long enough for it, and as many values
@@ -45,11 +72,13 @@ impl Dtype {
 pub(super) struct TensorEntry {
     /// The type's name, as safetensors calls it where it has one.
     pub dtype_name: String,
-    /// `None` for types that weights do not have (integers, booleans, eight-bit floats).
+    /// `None` for types that are not read (integers, booleans, eight-bit floats).
     pub dtype: Option<Dtype>,
     pub shape: Vec<usize>,
-    /// Steps between neighbours along each dimension, in values; `None` when the values lie in order.
-    pub strides: Option<Vec<usize>>,
+    /// `None` when the values lie in order.
+    pub order: Option<Rearranged>,
+    /// What is added to each value: some files store norms plus one.
+    pub shift: f32,
     /// First byte, from the start of the file.
     pub start: u64,
 }
@@ -63,6 +92,7 @@ impl TensorEntry {
 
 /// More dimensions than any weight has.
 pub(super) const MAX_DIMS: usize = 16;
+
 /// Distance from the first to the last value, plus one: what has to be read for a tensor of these
 /// strides. Zero when the tensor is empty, `None` when the numbers are absurd.
 pub(super) fn extent(shape: &[usize], strides: &[usize]) -> Option<usize> {

@@ -52,12 +52,12 @@ fn entry(tensor: &Declared, data_start: u64) -> Result<TensorEntry, String> {
     }
     let dtype = Dtype::from_name(dtype_name);
     if let Some(dtype) = dtype
-        && tensor.implied_bytes(dtype.size_bytes()) != Some(tensor.n_bytes())
+        && tensor.implied_bytes(dtype.bytes_of(1)) != Some(tensor.n_bytes())
     {
         return Err(format!("has the shape {shape:?} in {dtype_name}, but {} bytes", tensor.n_bytes()));
     }
     let (dtype_name, shape) = (dtype_name.clone(), shape.clone());
-    Ok(TensorEntry { dtype_name, dtype, shape, strides: None, start: data_start + begin })
+    Ok(TensorEntry { dtype_name, dtype, shape, order: None, shift: 0.0, start: data_start + begin })
 }
 
 fn check_disjoint(tensors: &[Declared]) -> Result<(), String> {

@@ -58,17 +58,32 @@ impl Weights<'_> {
             Stored::InOut => vec![d_in, d_out],
         };
         let weights: Vec<_> = parts.iter().map(|part| (format!("{}.weight", part.name), shape(part.d_out))).collect();
+        let weight = match self.block_matrix(&weights, d_in, stored, order)? {
+            Some(weight) => weight,
+            None => self.single_matrix(&weights, (d_in, n_out), stored, order)?,
+        };
+        let bias = self.biases(parts, order)?;
+        let bias = bias.map(|bias| Tensor::from_vec(bias, n_out, &self.device)).transpose()?;
+        Ok(Linear { weight, bias })
+    }
+
+    /// The matrix of tensors whose outputs stand side by side, read in single precision.
+    fn single_matrix(
+        &mut self,
+        weights: &[(String, Vec<usize>)],
+        (d_in, n_out): (usize, usize),
+        stored: Stored,
+        order: Option<&[usize]>,
+    ) -> Result<StoredMatrix, LoadError> {
         // The same memory for every matrix: fresh memory costs more than reading the file.
         let mut values = std::mem::take(&mut self.scratch);
-        let half = self.read_into(&mut values, &weights)?;
+        let half = self.read_into(&mut values, weights)?;
         if let Some(order) = order.filter(|_| !self.is_rehearsing()) {
             values = order.iter().flat_map(|&row| values[row * d_in..(row + 1) * d_in].iter().copied()).collect();
         }
         let weight = self.weight(&values, (d_in, n_out), stored, half)?;
         self.scratch = values;
-        let bias = self.biases(parts, order)?;
-        let bias = bias.map(|bias| Tensor::from_vec(bias, n_out, &self.device)).transpose()?;
-        Ok(Linear { weight, bias })
+        Ok(weight)
     }
 
     /// A linear map whose outputs are multiplied by one number, folded into it.

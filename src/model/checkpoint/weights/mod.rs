@@ -6,6 +6,7 @@
 //! uses plus one tensor in `f32`. Nothing in a file is executed. No architecture is known here.
 
 mod arrays;
+mod blocks;
 mod entry;
 mod header;
 mod joined;
@@ -202,7 +203,7 @@ impl<'a> Weights<'a> {
     fn narrow_table(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
         let half = self.find(name).and_then(|found| {
             let entry = &self.entries[&found].1;
-            entry.dtype.and_then(Dtype::half).filter(|_| entry.strides.is_none())
+            entry.dtype.and_then(Dtype::half).filter(|_| entry.order.is_none())
         });
         match half.filter(|_| self.device.is_cpu() && self.adapter.is_none() && !self.rehearsing) {
             Some(half) => self.read_narrow(name, shape, half),
@@ -414,7 +415,7 @@ impl<'a> Weights<'a> {
 
     /// Refuses a model that does not fit, before anything is allocated for it.
     fn check_memory(&self, engine: &Engine) -> Result<(), LoadError> {
-        MemoryNeed { bytes: needed(self.entries.values()), free_bytes: engine.available_memory() }.check(self.files)
+        MemoryNeed { bytes: needed(self.entries.iter()), free_bytes: engine.available_memory() }.check(self.files)
     }
 
     fn dtypes(&self) -> Vec<(String, usize)> {
@@ -440,9 +441,10 @@ impl MemoryNeed {
     pub(crate) fn of(files: &ModelFiles) -> Result<Self, LoadError> {
         let mut entries = Vec::new();
         for (idx, shard) in shards::names(files)?.iter().enumerate() {
-            entries.extend(shards::open(files, shard)?.0.into_iter().map(|(_, entry)| (idx, entry)));
+            entries.extend(shards::open(files, shard)?.0.into_iter().map(|(name, entry)| (name, (idx, entry))));
         }
-        Ok(Self { bytes: needed(entries.iter()), free_bytes: free_memory() })
+        let entries = entries.iter().map(|(name, entry)| (name, entry));
+        Ok(Self { bytes: needed(entries), free_bytes: free_memory() })
     }
 
     /// Refuses what does not fit.
@@ -457,17 +459,32 @@ impl MemoryNeed {
 }
 
 /// Every tensor once, and the largest again in single precision while a linear map is put in order. Matrices stay as
-/// the file has them.
-fn needed<'a>(entries: impl Iterator<Item = &'a (usize, TensorEntry)>) -> u64 {
+/// the file has them, but for tables of embeddings in blocks.
+fn needed<'a>(entries: impl Iterator<Item = (&'a String, &'a (usize, TensorEntry))>) -> u64 {
     let mut seen = BTreeSet::new();
-    let sizes = entries.filter_map(|(shard, entry)| {
+    let sizes = entries.filter_map(|(name, (shard, entry))| {
         // Tied tensors are one tensor under two names.
         let is_new = entry.dtype.is_some() && seen.insert((shard, entry.start, &entry.shape));
-        // Maps of experts lie in one tensor of three dimensions.
-        let half = entry.dtype.and_then(Dtype::half).filter(|_| [2, 3].contains(&entry.shape.len()));
         let n_values = entry.n_values() as u64;
-        is_new.then(|| (StoredMatrix::bytes_of(n_values, half), StoredMatrix::bytes_of(n_values, None)))
+        let single = StoredMatrix::bytes_of(n_values, None);
+        let kept = match entry.dtype {
+            // Maps of experts may lie in one tensor of three dimensions.
+            Some(dtype @ (Dtype::F16 | Dtype::Bf16)) if [2, 3].contains(&entry.shape.len()) => {
+                StoredMatrix::bytes_of(n_values, dtype.half())
+            }
+            Some(dtype @ Dtype::Blocks(_)) if entry.shape.len() == 2 && !is_table(name) => {
+                dtype.bytes_of(entry.n_values()) as u64
+            }
+            _ => single,
+        };
+        is_new
+            .then_some((kept, if kept < single && matches!(entry.dtype, Some(Dtype::Blocks(_))) { 0 } else { single }))
     });
     let (total, largest) = sizes.fold((0u64, 0), |(sum, max), (kept, read)| (sum.saturating_add(kept), read.max(max)));
     total.saturating_add(largest)
+}
+
+/// Whether a matrix is a table of embeddings, by its name.
+fn is_table(name: &str) -> bool {
+    ["embed", "wte.", "shared."].iter().any(|part| name.contains(part))
 }

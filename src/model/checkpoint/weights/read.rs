@@ -4,10 +4,10 @@ use std::io::{self, Read, SeekFrom};
 
 use rayon::prelude::*;
 
-use super::entry::{Dtype, TensorEntry, extent};
+use super::entry::{Dtype, Rearranged, TensorEntry, extent};
 use crate::model::{LoadError, checkpoint::ModelFiles};
 
-/// Values per task: large enough that opening the file once per task costs nothing.
+/// Values per task, whole blocks of any type: large enough that opening the file once per task costs nothing.
 const PIECE: usize = 1 << 20;
 /// Values per read: what was just read is still in the cache when it is checked and converted.
 const BLOCK: usize = 1 << 15;
@@ -20,7 +20,7 @@ pub(super) fn fill_from(
     first: usize,
     out: &mut [f32],
 ) -> Result<(), LoadError> {
-    match read_run(files, shard, dtype, start + (first * dtype.size_bytes()) as u64, out) {
+    match read_run(files, shard, dtype, start + dtype.bytes_of(first) as u64, out) {
         Ok(true) => Ok(()),
         Ok(false) => Err(LoadError::NotFinite { name: name.to_owned(), path: files.location_of(shard) }),
         Err(source) => Err(LoadError::Io { file: shard.to_owned(), path: files.location_of(shard), source }),
@@ -39,16 +39,19 @@ pub(super) fn fill(
     let Some(dtype) = entry.dtype else {
         return Err(LoadError::Dtype { name: name.to_owned(), dtype: entry.dtype_name.clone(), path: path() });
     };
-    let finite = match &entry.strides {
+    let finite = match &entry.order {
         None => read_run(files, shard, dtype, entry.start, out),
-        Some(strides) => {
-            let mut run = vec![0.0; extent(&entry.shape, strides).unwrap_or(0)];
+        Some(Rearranged { dims, strides }) => {
+            let mut run = vec![0.0; extent(dims, strides).unwrap_or(0)];
             read_run(files, shard, dtype, entry.start, &mut run).map(|_| {
-                gather(&run, &entry.shape, strides, out);
+                gather(&run, dims, strides, out);
                 out.iter().all(|value| value.is_finite())
             })
         }
     };
+    if entry.shift != 0.0 {
+        out.iter_mut().for_each(|value| *value += entry.shift);
+    }
     match finite {
         Ok(true) => Ok(()),
         Ok(false) => Err(LoadError::NotFinite { name: name.to_owned(), path: path() }),
@@ -60,7 +63,7 @@ pub(super) fn fill(
 fn read_run(files: &ModelFiles, shard: &str, dtype: Dtype, start: u64, out: &mut [f32]) -> io::Result<bool> {
     let finite = out.par_chunks_mut(PIECE).enumerate().map(|(idx, piece)| {
         let (mut reader, _) = files.reader(shard)?;
-        reader.seek(SeekFrom::Start(start + (idx * PIECE * dtype.size_bytes()) as u64))?;
+        reader.seek(SeekFrom::Start(start + dtype.bytes_of(idx * PIECE) as u64))?;
         read_piece(&mut *reader, dtype, piece)
     });
     finite.try_reduce(|| true, |a, b| Ok(a & b))
@@ -92,7 +95,7 @@ fn read_piece(reader: &mut dyn Read, dtype: Dtype, out: &mut [f32]) -> io::Resul
         if dtype == Dtype::F32 && cfg!(target_endian = "little") {
             reader.read_exact(bytemuck::cast_slice_mut(block))?;
         } else {
-            bytes.resize(block.len() * dtype.size_bytes(), 0);
+            bytes.resize(dtype.bytes_of(block.len()), 0);
             reader.read_exact(&mut bytes)?;
             convert(dtype, &bytes, block);
         }
@@ -108,6 +111,7 @@ fn convert(dtype: Dtype, bytes: &[u8], out: &mut [f32]) {
         Dtype::F32 => each(bytes, out, f32::from_le_bytes),
         Dtype::F16 => each(bytes, out, |bytes| f32_from_f16(u16::from_le_bytes(bytes))),
         Dtype::Bf16 => each(bytes, out, |bytes| f32::from_bits(u32::from(u16::from_le_bytes(bytes)) << 16)),
+        Dtype::Blocks(kind) => kind.widen(bytes, out),
     }
 }
 

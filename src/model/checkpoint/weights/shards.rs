@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    entry::TensorEntry,
+    entry::{Dtype, Rearranged, TensorEntry},
     header,
     pickle::{self, Unreadable},
 };
@@ -16,6 +16,7 @@ use crate::model::{
     checkpoint::{
         files::{ModelFiles, ReadSeek},
         formats::{FORMATS, Format},
+        gguf::MappedTensor,
         recognise,
     },
 };
@@ -83,6 +84,9 @@ fn stays_inside(name: &str) -> bool {
 
 /// What one weights file declares, and the keys inside it that lead there, if any.
 pub(super) fn open(files: &ModelFiles, shard: &str) -> Result<(Vec<(String, TensorEntry)>, String), LoadError> {
+    if let Some(tensors) = files.gguf_tensors() {
+        return Ok((tensors.iter().map(of_gguf).collect(), String::new()));
+    }
     let (file, path) = (shard.to_owned(), files.location_of(shard));
     let io_error = |source| LoadError::Io { file: file.clone(), path: path.clone(), source };
     let (mut reader, len) = files.reader(shard).map_err(io_error)?;
@@ -95,6 +99,15 @@ pub(super) fn open(files: &ModelFiles, shard: &str) -> Result<(Vec<(String, Tens
         Err(source) => return Err(io_error(source)),
     };
     read.map_err(|error| refused(error, file, path))
+}
+
+/// A tensor of a GGUF file, which was checked when the file was opened.
+fn of_gguf(tensor: &MappedTensor) -> (String, TensorEntry) {
+    let MappedTensor { name, kind, shape, order, shift, start } = tensor;
+    let order = order.clone().map(|(dims, strides)| Rearranged { dims, strides });
+    let (dtype_name, dtype) = (kind.name.to_owned(), Dtype::of_gguf(kind.name));
+    let entry = TensorEntry { dtype_name, dtype, shape: shape.clone(), order, shift: *shift, start: *start };
+    (name.clone(), entry)
 }
 
 /// All tensors of a file that is no checkpoint, also of dictionaries within dictionaries, and the numbers and texts beside

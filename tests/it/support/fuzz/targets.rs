@@ -44,6 +44,7 @@ pub const ROOM: usize = 64 << 20;
 /// Every reader.
 pub const TARGETS: &[Target] = &[
     Target { name: "safetensors", seeds: weights, read: model, multiple: 16 },
+    Target { name: "gguf", seeds: gguf, read: model, multiple: 16 },
     Target { name: "config", seeds: configs, read: model, multiple: 64 },
     Target { name: "generation", seeds: generation, read: model, multiple: 64 },
     Target { name: "index", seeds: indices, read: model, multiple: 64 },
@@ -70,6 +71,12 @@ fn weights() -> Vec<Seed> {
     // Of every family one is enough to know its names.
     seeds.retain(|seed| seed.bytes.len() < 80_000);
     seeds
+}
+
+/// Each alone in its folder, whose model it is then.
+fn gguf() -> Vec<Seed> {
+    let seeds = ending("tests/fixtures/gguf", ".gguf", Shape::Bytes);
+    seeds.into_iter().map(|seed| written("model.gguf", seed.bytes, Shape::Bytes)).collect()
 }
 
 fn configs() -> Vec<Seed> {

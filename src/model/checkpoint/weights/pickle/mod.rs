@@ -20,7 +20,7 @@ use candle_core::pickle::Object;
 use serde_json::{Map, Value};
 
 use self::tensors::Described;
-use super::entry::{Dtype, TensorEntry, extent, in_order, is_presentable};
+use super::entry::{Dtype, Rearranged, TensorEntry, extent, in_order, is_presentable};
 use crate::model::checkpoint::files::ReadSeek;
 
 /// Above this, a pickle describes more tensors than any checkpoint has.
@@ -176,10 +176,10 @@ fn pickle<R: io::Read + io::Seek>(archive: &mut ZipArchive<R>, root: &str) -> Re
 fn place(tensor: Described, parts: &HashMap<String, ArchivePart>) -> Result<TensorEntry, String> {
     let Described { dtype_name, storage, offset, shape, strides } = tensor;
     let Some(dtype) = Dtype::from_name(&dtype_name) else {
-        return Ok(TensorEntry { dtype_name, dtype: None, shape, strides: None, start: 0 });
+        return Ok(TensorEntry { dtype_name, dtype: None, shape, order: None, shift: 0.0, start: 0 });
     };
     let part = parts.get(&storage).ok_or_else(|| format!("lies in the part {storage}, which is missing"))?;
-    let size = dtype.size_bytes() as u64;
+    let size = dtype.bytes_of(1) as u64;
     let n_stored = part.len / size;
     let end = extent(&shape, &strides).and_then(|extent| offset.checked_add(extent));
     if end.is_none_or(|end| end as u64 > n_stored) {
@@ -191,8 +191,8 @@ fn place(tensor: Described, parts: &HashMap<String, ArchivePart>) -> Result<Tens
         return Err(format!("of shape {shape:?} repeats {n_stored} stored values"));
     }
     let start = part.start + offset as u64 * size;
-    let strides = (!in_order(&shape, &strides)).then_some(strides);
-    Ok(TensorEntry { dtype_name, dtype: Some(dtype), shape, strides, start })
+    let order = (!in_order(&shape, &strides)).then(|| Rearranged { dims: shape.clone(), strides });
+    Ok(TensorEntry { dtype_name, dtype: Some(dtype), shape, order, shift: 0.0, start })
 }
 
 fn damaged(error: &dyn std::error::Error) -> Unreadable {

@@ -1,0 +1,142 @@
+//! Linear maps whose numbers stay in the blocks of a GGUF file.
+
+use std::io::{self, Read as _, SeekFrom};
+
+use super::{
+    Weights,
+    entry::{Dtype, Rearranged, TensorEntry},
+    linear::Stored,
+};
+use crate::model::{
+    LoadError,
+    kernels::{BlockPart, BlockRows, BlockType, StoredMatrix},
+    run::{Progress, Stage},
+};
+
+impl Weights<'_> {
+    /// The matrix `[d_in, Σ outputs]` of tensors whose outputs stand side by side, in their blocks; `None` where the file
+    /// does not store them in blocks, or not so that its rows are the outputs.
+    pub(super) fn block_matrix(
+        &mut self,
+        parts: &[(String, Vec<usize>)],
+        d_in: usize,
+        stored: Stored,
+        order: Option<&[usize]>,
+    ) -> Result<Option<StoredMatrix>, LoadError> {
+        if self.rehearsing || !self.device.is_cpu() || self.adapter.is_some() {
+            return Ok(None);
+        }
+        let mut found = Vec::with_capacity(parts.len());
+        for (name, shape) in parts {
+            let name = self.checked(name, shape)?;
+            let (shard, entry) = &self.entries[&name];
+            let Some(Dtype::Blocks(kind)) = entry.dtype else { return Ok(None) };
+            let Some(rows) = file_rows(entry, d_in, stored) else { return Ok(None) };
+            found.push((name, *shard, kind, rows));
+        }
+        // Where outputs have an order of their own, they are those of one tensor.
+        if let Some(order) = order {
+            let [(.., rows)] = found.as_mut_slice() else { return Ok(None) };
+            let placed: Option<Vec<usize>> = order.iter().map(|row| rows.get(*row).copied()).collect();
+            let Some(placed) = placed else { return Ok(None) };
+            *rows = placed;
+        }
+        let mut matrix = Vec::with_capacity(found.len());
+        for (name, shard, kind, rows) in found {
+            (self.control)(Progress { stage: Stage::Load, done: self.used.len(), total: self.entries.len() })?;
+            let shard = self.shards.get(shard).map_or("", String::as_str);
+            let path = || self.files.location_of(shard);
+            let entry = &self.entries[&name].1;
+            let bytes = self.read_rows(shard, entry, kind, &rows, d_in);
+            let bytes = bytes.map_err(|source| LoadError::Io { file: shard.to_owned(), path: path(), source })?;
+            if !kind.is_finite(&bytes) {
+                return Err(LoadError::NotFinite { name, path: path() });
+            }
+            self.audit.n_params += entry.n_values() as u64;
+            self.audit.n_bytes += bytes.len() as u64;
+            self.used.insert(name);
+            matrix.push(BlockPart { kind, bytes });
+        }
+        Ok(Some(StoredMatrix::blocks(BlockRows::new(matrix, d_in)?)))
+    }
+
+    /// The bytes of the file's `rows`, in this order.
+    fn read_rows(
+        &self,
+        shard: &str,
+        entry: &TensorEntry,
+        kind: BlockType,
+        rows: &[usize],
+        d_in: usize,
+    ) -> io::Result<Vec<u8>> {
+        let row_bytes = Dtype::Blocks(kind).bytes_of(d_in);
+        let mut bytes = vec![0; rows.len() * row_bytes];
+        let (mut reader, _) = self.files.reader(shard)?;
+        reader.seek(SeekFrom::Start(entry.start))?;
+        reader.read_exact(&mut bytes)?;
+        if rows.iter().copied().eq(0..rows.len()) {
+            return Ok(bytes);
+        }
+        Ok(rows.iter().flat_map(|row| &bytes[row * row_bytes..(row + 1) * row_bytes]).copied().collect())
+    }
+}
+
+/// The row of the file, as wide as `d_in`, that is each output; `None` where outputs are not rows, or not as they are.
+fn file_rows(entry: &TensorEntry, d_in: usize, stored: Stored) -> Option<Vec<usize>> {
+    let n_rows = entry.n_values().checked_div(d_in)?;
+    if entry.shift != 0.0 || entry.shape.len() != 2 {
+        return None;
+    }
+    let Some(Rearranged { dims, strides }) = &entry.order else {
+        return (stored == Stored::OutIn).then(|| (0..n_rows).collect());
+    };
+    if stored == Stored::InOut {
+        // Exchanged rows and columns are outputs in their order.
+        let is_exchanged = *dims == [d_in, n_rows] && *strides == [1, d_in];
+        return is_exchanged.then(|| (0..n_rows).collect());
+    }
+    let ((&width, dims), (&step, strides)) = (dims.split_last()?, strides.split_last()?);
+    if width != d_in || step != 1 || !strides.iter().all(|stride| stride.is_multiple_of(d_in)) {
+        return None;
+    }
+    let row = |mut idx: usize| {
+        let mut at = 0;
+        for (dim, stride) in dims.iter().zip(strides).rev() {
+            at += idx % dim * (stride / d_in);
+            idx /= dim;
+        }
+        at
+    };
+    let rows: Vec<usize> = (0..n_rows).map(row).collect();
+    // Each row once, so that all of them lie within the tensor.
+    let mut seen = vec![false; n_rows];
+    rows.iter().all(|row| seen.get_mut(*row).is_some_and(|seen| !std::mem::replace(seen, true))).then_some(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_file_are_found_behind_their_order() {
+        let entry = |shape: [usize; 2], order: Option<([usize; 4], [usize; 4])>| TensorEntry {
+            dtype_name: String::new(),
+            dtype: Some(Dtype::Blocks(BlockType::Q80)),
+            shape: shape.to_vec(),
+            order: order.map(|(dims, strides)| Rearranged { dims: dims.to_vec(), strides: strides.to_vec() }),
+            shift: 0.0,
+            start: 0,
+        };
+        let plain = entry([4, 32], None);
+        assert_eq!(file_rows(&plain, 32, Stored::OutIn), Some(vec![0, 1, 2, 3]));
+        assert_eq!(file_rows(&plain, 32, Stored::InOut), None);
+        // Two heads of four rows, in pairs.
+        let paired = entry([8, 32], Some(([2, 2, 2, 32], [128, 32, 64, 1])));
+        assert_eq!(file_rows(&paired, 32, Stored::OutIn), Some(vec![0, 2, 1, 3, 4, 6, 5, 7]));
+        let exchanged =
+            TensorEntry { order: Some(Rearranged { dims: vec![32, 3], strides: vec![1, 32] }), ..entry([32, 3], None) };
+        assert_eq!(file_rows(&exchanged, 32, Stored::InOut), Some(vec![0, 1, 2]));
+        assert_eq!(file_rows(&exchanged, 3, Stored::OutIn), None);
+        assert_eq!(file_rows(&TensorEntry { shift: -1.0, ..plain }, 32, Stored::OutIn), None);
+    }
+}
