@@ -60,7 +60,8 @@ const TEXT_OF_EXPERTS: Variant = Variant {
         sum: WeightSum::One,
         is_mixed: false,
         shared: Some(512),
-        names: experts::QWEN_NAMES,
+        part: "mlp",
+        tensors: experts::QWEN_TENSORS,
     }),
     ..TEXT
 };

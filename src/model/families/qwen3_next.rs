@@ -28,7 +28,8 @@ const VARIANT: Variant = Variant {
         sum: WeightSum::Configured(true),
         is_mixed: true,
         shared: Some(512),
-        names: experts::QWEN_NAMES,
+        part: "mlp",
+        tensors: experts::QWEN_TENSORS,
     }),
     ..Variant::BASE
 };

@@ -84,6 +84,11 @@ pub(super) struct TensorEntry {
 }
 
 impl TensorEntry {
+    /// Whether its values lie in order, each for itself, as they are.
+    pub fn is_plain(&self) -> bool {
+        self.order.is_none() && self.shift == 0.0 && !matches!(self.dtype, Some(Dtype::Blocks(_)))
+    }
+
     /// Number of values; whoever made the entry checked that it fits.
     pub fn n_values(&self) -> usize {
         self.shape.iter().product()

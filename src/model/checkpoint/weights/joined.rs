@@ -58,7 +58,7 @@ impl Weights<'_> {
         let n: usize = shape[1..].iter().product();
         let (shard, entry) = &self.entries[&found];
         let half = entry.dtype.and_then(super::Dtype::half);
-        let whole = entry.strides.is_some() || self.shards.get(*shard).is_none();
+        let whole = !entry.is_plain() || self.shards.get(*shard).is_none();
         values.clear();
         if whole {
             let mut all = vec![0.0; entry.n_values()];

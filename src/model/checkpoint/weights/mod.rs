@@ -373,7 +373,7 @@ impl<'a> Weights<'a> {
     fn fill_from(&self, name: &str, first: usize, out: &mut [f32]) -> Result<(), LoadError> {
         let (shard, entry) = &self.entries[name];
         let shard = self.shards.get(*shard).map_or("", String::as_str);
-        match entry.dtype.filter(|_| entry.strides.is_none()) {
+        match entry.dtype.filter(|_| entry.is_plain()) {
             Some(dtype) => read::fill_from(self.files, shard, (name, dtype, entry.start), first, out),
             None => read::fill(self.files, shard, name, entry, out),
         }
