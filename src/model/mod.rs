@@ -26,7 +26,7 @@ pub use api::{
     MeanJacobians, Model, Objective, Projection, Schedule, Start, StreamStart, TrainedTwin, TwinOutput, TwinPlan,
     Twins, ValueMaps, Variant, Verdict, next_capture_id,
 };
-pub use checkpoint::{ModelFiles, audit, bundled, is_lens, is_sae, open_lens, open_sae, write_lens};
+pub use checkpoint::{ModelFiles, audit, bundled, gguf_tokenizer, is_lens, is_sae, open_lens, open_sae, write_lens};
 pub use engine::{Engine, EngineError, EngineOptions, lower_priority};
 pub use error::{Cancelled, Instead, LoadError, ModelError};
 pub use input::{Encoded, ImageSource, Input, Preparation, TextInput};

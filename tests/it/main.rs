@@ -90,6 +90,8 @@ mod gallery_tried;
 mod generation;
 /// Models in llama.cpp's format.
 mod gguf;
+/// Tokenizers of models in GGUF files.
+mod gguf_tokenizers;
 /// Windows, and tokens that see all.
 mod global;
 /// Gradients of every site of every family.

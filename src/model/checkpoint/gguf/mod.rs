@@ -8,6 +8,7 @@ mod facts;
 mod meta;
 mod names;
 mod tables;
+mod tokenizer;
 mod types;
 
 use std::{
@@ -19,11 +20,12 @@ use serde_json::Value;
 
 use crate::{model::kernels::BlockType, tensor_file::shown};
 
+pub use self::tokenizer::gguf_tokenizer;
 pub(crate) use self::{container::MAGIC, names::MappedTensor};
 use self::{
     container::{Container, StoredTensor},
     facts::Facts,
-    meta::MetaValue,
+    meta::{MetaTexts, MetaValue},
     names::HeadCounts,
 };
 
@@ -98,7 +100,8 @@ impl GgufModel {
             mapped.extend(names::mapped(tensor, &tables, heads).map_err(GgufError::Unsupported)?);
         }
         let config = serde_json::to_vec_pretty(&Value::Object(config.0)).map_err(io::Error::other)?;
-        let files = BTreeMap::from([("config.json".to_owned(), config)]);
+        let mut files = BTreeMap::from([("config.json".to_owned(), config)]);
+        files.extend(tokenizer::files(&metadata).map_err(GgufError::Unsupported)?);
         Ok(Self { files, tensors: mapped })
     }
 }
