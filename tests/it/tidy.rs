@@ -195,8 +195,8 @@ fn session_and_window_name_only_plain_data_of_the_model() {
 
 /// Files outside of `families/` that name a `model_type` for another reason than to tell families apart.
 const WITH_MODEL_TYPES: [(&str, &str); 3] = [
-    ("src/model/checkpoint/gguf/architectures.rs", "the types that llama.cpp's architectures are"),
     ("src/model/checkpoint/bundled.rs", "folders of the bundled models"),
+    ("src/model/checkpoint/gguf/", "llama.cpp's names of architectures and tokenizers"),
     ("src/model/opinion/", "modules of the other library"),
 ];
 
