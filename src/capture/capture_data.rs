@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ops::Range,
     sync::Arc,
 };
 
@@ -72,6 +73,16 @@ pub struct InputInfo {
     pub target: Option<String>,
     /// What was read of the text, if it was not all of it.
     pub part: Option<TextPart>,
+    /// Where in the text, in bytes and in order, stands what was said, if a chat template stands around it.
+    pub content: Option<Vec<Range<usize>>>,
+}
+
+impl InputInfo {
+    /// Whether a token of the text is one that a chat template wrote.
+    pub fn is_of_template(&self, token: &Token) -> bool {
+        let apart = |said: &Range<usize>| token.span.end <= said.start || said.end <= token.span.start;
+        !token.span.is_empty() && self.content.as_ref().is_some_and(|content| content.iter().all(apart))
+    }
 }
 
 /// A continuation that the model wrote.

@@ -15,7 +15,7 @@ use crate::{
         groups::Groups,
     },
     corpus::list::{Content, InputList, ListOptions, Split},
-    model::{ImageSource, Input, Preparation, TextInput},
+    model::{Chat, ImageSource, Input, Preparation, TextInput},
     text::unreadable,
     worker::{self, corpus},
 };
@@ -78,6 +78,9 @@ struct InputRest {
     /// How texts are prepared.
     #[command(flatten)]
     how: PreparationOptions,
+    /// What the system says before the text in a chat template
+    #[arg(long, value_name = "TEXT", requires = "chat")]
+    system: Option<String>,
     /// Text that the decoder of an encoder–decoder is forced to write [default: the model writes]
     #[arg(long, value_name = "TEXT", conflicts_with = "target_ids")]
     target: Option<String>,
@@ -99,6 +102,12 @@ pub struct PreparationOptions {
     /// of the text
     #[arg(long, conflicts_with = "sentence_transformers")]
     pub brackets: bool,
+    /// Write the model's chat template around each text, as a turn of the user
+    #[arg(long, conflicts_with_all = ["no_special", "sentence_transformers", "brackets"])]
+    chat: bool,
+    /// Tell the chat template that the model is not to think first; most that ask think where nobody says
+    #[arg(long, requires = "chat")]
+    no_thinking: bool,
     /// What is read of a text that is too long.
     #[command(flatten)]
     excerpt: ExcerptOptions,
@@ -107,8 +116,9 @@ pub struct PreparationOptions {
 impl PreparationOptions {
     /// What was chosen.
     pub fn chosen(self) -> Preparation {
-        let Self { no_special, sentence_transformers, brackets, excerpt } = self;
-        Preparation { no_special, sentence_transformers, brackets, excerpt: excerpt.chosen() }
+        let Self { no_special, sentence_transformers, brackets, chat, no_thinking, excerpt } = self;
+        let chat = chat.then(|| Chat { thinking: no_thinking.then_some(false), ..Chat::default() });
+        Preparation { no_special, sentence_transformers, brackets, chat, excerpt: excerpt.chosen() }
     }
 }
 
@@ -145,6 +155,10 @@ impl InputOptions {
     /// # Errors
     /// When it cannot be read.
     pub fn corpus(&self) -> Result<Option<InputList>, CliError> {
+        if self.is_corpus() && self.rest.system.is_some() {
+            let message = "--system is said before a text that is given by --text or --texts-file, not before a corpus";
+            return Err(CliError::Usage(message.to_owned()));
+        }
         self.corpus.as_deref().map(|path| self.other_corpus(path)).transpose()
     }
 
@@ -270,8 +284,8 @@ impl InputRest {
         let is_mixed = (!pictures.is_empty() && self.pixels.is_some()) || (!texts.is_empty() && ids.is_some());
         pictures.extend(self.pixels.as_deref().map(read_pixels).transpose()?);
         let texts = texts.into_iter().map(|(text, how)| {
-            let text_b = self.text_b.clone();
-            Input::Text(TextInput { text, text_b, how })
+            let (text_b, system) = (self.text_b.clone(), self.system.clone());
+            Input::Text(TextInput { text, text_b, system, how })
         });
         let texts: Vec<Input> = texts.chain(ids).collect();
         let sources = match (pictures.is_empty(), texts.is_empty()) {
@@ -289,7 +303,7 @@ impl InputRest {
         let target = match &self.target {
             Some(text) => {
                 let how = Preparation { brackets: how.brackets, ..Preparation::default() };
-                Input::Text(TextInput { text: text.clone(), text_b: None, how })
+                Input::Text(TextInput { text: text.clone(), how, ..TextInput::default() })
             }
             None if self.target_ids.is_empty() => return Ok(Some(sources)),
             None => Input::Ids(self.target_ids.clone()),

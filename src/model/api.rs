@@ -229,6 +229,11 @@ impl Model {
         self.reader.encoder.as_ref().filter(|_| translates).map_or_else(Vec::new, |encoder| encoder.language_tags())
     }
 
+    /// Whether its checkpoint has a chat template, and whether that asks if the model is to think first.
+    pub fn chat(&self) -> Option<bool> {
+        self.reader.encoder.as_ref().filter(|_| self.spec.modality.image().is_none())?.chat()
+    }
+
     /// What it computes on.
     pub const fn engine(&self) -> &Engine {
         &self.engine

@@ -29,7 +29,7 @@ pub use api::{
 pub use checkpoint::{ModelFiles, audit, bundled, gguf_tokenizer, is_lens, is_sae, open_lens, open_sae, write_lens};
 pub use engine::{Engine, EngineError, EngineOptions, lower_priority};
 pub use error::{Cancelled, Instead, LoadError, ModelError};
-pub use input::{Encoded, ImageSource, Input, Preparation, TextInput};
+pub use input::{Chat, Encoded, ImageSource, Input, Preparation, TextInput};
 pub use opinion::Compared;
 pub use run::{
     Control, Edit, Generation, Logits, Progress, RunPlan, Site, Sites, Stage, Taps, TokenChoice, uninterrupted,

@@ -31,6 +31,9 @@ pub struct LoadedModel {
     pub has_mask: bool,
     /// Tags by which its text names the target language, such as `>>deu<<`.
     pub language_tags: Vec<String>,
+    /// Whether it has a chat template, and whether that asks if the model is to think first.
+    pub has_chat: bool,
+    pub asks_thinking: bool,
     /// How long loading took, in seconds.
     pub load_secs: f64,
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     capture::Excerpt,
     ids::StackKind,
-    model::ImageSource,
+    model::{Chat, ImageSource},
     protocol::{EditRequest, Failure, ModelSource},
     spec::CheckpointMark,
     text::told,
@@ -33,8 +33,13 @@ const SHORT: usize = 7;
 /// What stands in a value as it is.
 const ENCODED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':').remove(b'/').remove(b',');
+/// What the part `chat` of an address is made of, beside the mark of the template itself.
+const CHAT: &str = "template";
+const THINKING: &str = "thinking";
+const NO_THINKING: &str = "no-thinking";
+const NO_PROMPT: &str = "no-prompt";
 /// What can stand in an address.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 26] = [
     "model",
     "hub",
     "path",
@@ -45,6 +50,8 @@ const NAMES: [&str; 24] = [
     "text",
     "text_b",
     "brackets",
+    "chat",
+    "system",
     "max_tokens",
     "keep",
     "target",
@@ -106,8 +113,8 @@ impl fmt::Display for Address {
             separator = "&";
             Ok(())
         };
-        let Experiment { model, text, excerpt, brackets, text_b, target, image, continued, begun, .. } =
-            &self.experiment;
+        let Experiment { model, text, excerpt, brackets, chat, system, text_b, target, image, .. } = &self.experiment;
+        let Experiment { continued, begun, .. } = &self.experiment;
         if let Some((path, input)) = &self.capture {
             part("capture", &path.to_string_lossy())?;
             part("input", &input.to_string())?;
@@ -145,6 +152,12 @@ impl fmt::Display for Address {
             }
             if *brackets {
                 part("brackets", "1")?;
+            }
+            if let Some(chat) = chat {
+                part("chat", &chat_parts(*chat))?;
+                if !system.is_empty() {
+                    part("system", system)?;
+                }
             }
             if *continued {
                 part("writes", "1")?;
@@ -251,6 +264,8 @@ impl Address {
             "writes" if value == "1" => experiment.continued = true,
             "begun" => experiment.begun = value.split(',').map(id).collect::<Result<_, _>>()?,
             "brackets" if value == "1" => experiment.brackets = true,
+            "chat" => experiment.chat = Some(chat_of(value)?),
+            "system" => value.clone_into(&mut experiment.system),
             "writes" | "brackets" => return Err("it can only be 1".to_owned()),
             _ => {
                 let json = serde_json::from_str(value).map_err(|error| format!("it is not JSON ({error})"))?;
@@ -313,7 +328,9 @@ impl Address {
             if let Some(ImageSource::Embedded { .. }) = experiment.image {
                 return nowhere("A pasted picture has no file to link to", "Save it as a file and open that");
             }
-            if [&experiment.text, &experiment.target].map(String::len).into_iter().sum::<usize>() > MAX_TEXT {
+            if [&experiment.text, &experiment.target, &experiment.system].map(String::len).into_iter().sum::<usize>()
+                > MAX_TEXT
+            {
                 return nowhere("This text is too long for a link", "Save the session to a file instead");
             }
             let edits = experiment.edits();
@@ -350,16 +367,42 @@ impl Address {
             (None, None) => document.made.as_ref().is_some_and(|made| {
                 let ran = &made.experiment;
                 let edits = |it: &Experiment| -> Vec<EditRequest> { it.edits() };
-                let Experiment { model, text, excerpt, brackets, text_b, target, image, .. } = &self.experiment;
+                let Experiment { model, text, excerpt, brackets, chat, system, text_b, target, image, .. } =
+                    &self.experiment;
                 (&ran.model, &ran.text, &ran.excerpt) == (model, text, excerpt)
                     && (&ran.text_b, &ran.target, &ran.image) == (text_b, target, image)
-                    && ran.brackets == *brackets
+                    && (ran.brackets, ran.chat, &ran.system) == (*brackets, *chat, system)
                     && edits(ran) == edits(&self.experiment)
                     && (ran.continued, &ran.begun) == (self.experiment.continued, &self.experiment.begun)
             }),
             _ => false,
         }
     }
+}
+
+/// How a chat template is written around a text, in words separated by commas.
+fn chat_parts(Chat { thinking, no_prompt }: Chat) -> String {
+    let thinking = thinking.map(|thinking| if thinking { THINKING } else { NO_THINKING });
+    let parts = [Some(CHAT), thinking, no_prompt.then_some(NO_PROMPT)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(",")
+}
+
+fn chat_of(value: &str) -> Result<Chat, String> {
+    let mut chat = Chat::default();
+    for part in value.split(',') {
+        match part {
+            CHAT => {}
+            THINKING => chat.thinking = Some(true),
+            NO_THINKING => chat.thinking = Some(false),
+            NO_PROMPT => chat.no_prompt = true,
+            _ => {
+                return Err(format!(
+                    "it can be {CHAT}, {THINKING}, {NO_THINKING} and {NO_PROMPT}, separated by commas"
+                ));
+            }
+        }
+    }
+    Ok(chat)
 }
 
 impl Panes {

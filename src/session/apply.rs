@@ -179,6 +179,15 @@ impl Session {
                 self.panes.set_brackets(brackets, &mut self.documents);
                 return self.run();
             }
+            Command::SetChat(chat) => {
+                self.panes.leave_example(&mut self.documents);
+                self.active_document().experiment.chat = chat;
+                return self.run();
+            }
+            Command::SetSystem(system) => {
+                self.panes.leave_example(&mut self.documents);
+                self.active_document().experiment.system = system;
+            }
             Command::SetTarget(target) => {
                 self.panes.leave_example(&mut self.documents);
                 self.active_document().experiment.target = target;

@@ -117,7 +117,7 @@ impl Experiment {
     /// its tokens. Gives how many that were.
     fn put_aside(&mut self, before: &Self) -> usize {
         let other_model = self.model != before.model;
-        let read = |it: &Self| (it.plain_texts(), it.excerpt, it.image.clone());
+        let read = |it: &Self| (it.plain_texts(), it.excerpt, it.image.clone(), it.chat, it.system.clone());
         let other_input = read(self) != read(before);
         let meaningless =
             |change: &&mut Change| change.on && (other_model || other_input && change.edit.is_of_tokens());

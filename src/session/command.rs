@@ -16,7 +16,7 @@ use crate::{
     export::FigureRequest,
     ids::{DocumentId, HeadId, JobId, StackKind},
     lab::{MethodCall, Target},
-    model::ImageSource,
+    model::{Chat, ImageSource},
     protocol::{Lane, ModelSource, Request},
 };
 
@@ -71,6 +71,10 @@ pub enum Command {
     SetTextB(Option<String>),
     /// Let brackets in the texts group tokens, or be read like other letters, and run.
     SetBrackets(bool),
+    /// Write the chat template of the model around the text, or no longer, and run.
+    SetChat(Option<Chat>),
+    /// Change what the system says in the chat template; [`Command::Run`] follows after a pause.
+    SetSystem(String),
     /// Change what the decoder is made to write; [`Command::Run`] follows after a pause.
     SetTarget(String),
     /// Change how the model writes.

@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use super::Document;
-use crate::{capture::groups::GroupedText, ids::Side};
+use crate::{
+    capture::{Capture, groups::GroupedText},
+    ids::Side,
+};
 
 impl Document {
     /// The text that tokens are of, which of the three it is, and their bytes in it as it is read; or why they have no
@@ -30,15 +33,41 @@ impl Document {
             (_, _) => WhichText::TextB,
         };
         let grouped = self.experiment.grouped(part);
+        let bytes = first.span.start..last.span.end;
+        if let (WhichText::Text, Some(said)) = (part, &capture.input().content) {
+            return self.bytes_in_template(capture, said, grouped, bytes);
+        }
         let read = [&capture.input().text, &capture.input().text_b, &capture.input().target][part as usize].as_deref();
         if read.is_some_and(|read| read != grouped.text) {
             return Err("The text was changed meanwhile: wait until it has been run");
         }
-        let bytes = first.span.start..last.span.end;
         if grouped.text.get(bytes.clone()).is_none() {
             return Err("It is part of a character, or the model wrote it");
         }
         Ok((part, grouped, bytes))
+    }
+
+    /// The same of tokens of a text in a chat template: `said` is where in it stands what was said, last the text.
+    fn bytes_in_template(
+        &self,
+        capture: &Capture,
+        said: &[Range<usize>],
+        grouped: GroupedText,
+        bytes: Range<usize>,
+    ) -> Result<(WhichText, GroupedText, Range<usize>), &'static str> {
+        let (own, read) = (said.last().cloned().unwrap_or_default(), capture.input().text.as_deref());
+        if !(own.start <= bytes.start && bytes.end <= own.end) {
+            return Err("It is not in the text: the chat template wrote it, or the system says it");
+        }
+        if read.and_then(|read| read.get(own.clone())) != Some(grouped.text.trim()) {
+            return Err("The text was changed meanwhile: wait until it has been run");
+        }
+        let trimmed = grouped.text.len() - grouped.text.trim_start().len();
+        let bytes = bytes.start - own.start + trimmed..bytes.end - own.start + trimmed;
+        if grouped.text.get(bytes.clone()).is_none() {
+            return Err("It is part of a character, or the model wrote it");
+        }
+        Ok((WhichText::Text, grouped, bytes))
     }
 
     /// The text without some of its tokens, and which of the three it is; or why they cannot be taken out, in words.

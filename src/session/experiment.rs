@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Change, WritingOptions, can_continue};
 use crate::{
     capture::Excerpt,
-    model::{Generation, ImageSource, Input, Preparation, TextInput},
+    model::{Chat, Generation, ImageSource, Input, Preparation, TextInput},
     protocol::{Failure, ModelSource},
     spec::{Modality, ModelSpec},
 };
@@ -29,6 +29,11 @@ pub struct Experiment {
     pub excerpt: Option<Excerpt>,
     /// Whether brackets in its texts group the tokens between them.
     pub brackets: bool,
+    /// How the chat template of the model is written around the text, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat: Option<Chat>,
+    /// What the system says before the text in a chat template; nothing where it is blank.
+    pub system: String,
     /// Second sentence, if the input is a pair.
     pub text_b: Option<String>,
     /// What the decoder of an encoder–decoder is made to write; the model writes itself when it is blank.
@@ -50,7 +55,7 @@ impl Experiment {
     /// # Errors
     /// When there is no text or picture.
     pub fn input(&self, model: &ModelSpec) -> Result<Input, Failure> {
-        let Self { text, excerpt, brackets, text_b, target, image, .. } = self;
+        let Self { text, excerpt, brackets, chat, system, text_b, target, image, .. } = self;
         let text = || {
             if text.trim().is_empty() {
                 return Err(Failure {
@@ -59,8 +64,11 @@ impl Experiment {
                 });
             }
             let text_b = text_b.clone().filter(|text| !text.trim().is_empty());
-            let how = Preparation { brackets: *brackets, ..Preparation::reading(*excerpt) };
-            Ok(Input::Text(TextInput { text: text.clone(), text_b, how }))
+            let text_b = text_b.filter(|_| chat.is_none());
+            let how =
+                Preparation { brackets: *brackets && chat.is_none(), chat: *chat, ..Preparation::reading(*excerpt) };
+            let system = chat.and(Some(system.clone())).filter(|system| !system.trim().is_empty());
+            Ok(Input::Text(TextInput { text: text.clone(), text_b, system, how }))
         };
         let image = || {
             image.clone().map(Input::Image).ok_or_else(|| Failure {
@@ -73,7 +81,7 @@ impl Experiment {
             "" => source,
             target => {
                 let how = Preparation { brackets: *brackets, ..Preparation::default() };
-                source.with_target(Input::Text(TextInput { text: target.to_owned(), text_b: None, how }))
+                source.with_target(Input::Text(TextInput { text: target.to_owned(), how, ..TextInput::default() }))
             }
         };
         match model.modality {

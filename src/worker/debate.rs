@@ -10,8 +10,13 @@ use crate::{
 };
 
 /// How inputs of an open corpus are prepared: as where one of them is looked at.
-pub const PREPARATION: Preparation =
-    Preparation { no_special: false, sentence_transformers: false, brackets: false, excerpt: Some(Excerpt::FITTING) };
+pub const PREPARATION: Preparation = Preparation {
+    no_special: false,
+    sentence_transformers: false,
+    brackets: false,
+    excerpt: Some(Excerpt::FITTING),
+    chat: None,
+};
 /// So many inputs that cannot be measured, with none that can, are enough to stop.
 pub const MOST_IN_VAIN: usize = 20;
 /// The first result comes after so many inputs.

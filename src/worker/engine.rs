@@ -126,6 +126,8 @@ impl ModelEngine {
             audit: model.audit().clone(),
             has_mask: model.mask_id().is_some(),
             language_tags: model.language_tags(),
+            has_chat: model.chat().is_some(),
+            asks_thinking: model.chat().unwrap_or(false),
             positions: model.position_embeddings(),
             load_secs: started.elapsed().as_secs_f64(),
         };

@@ -191,7 +191,7 @@ fn a_mean_is_over_all_inputs_of_a_list_and_says_what_it_leaves_out() {
     let plus: Vec<String> = (0..300).map(|nth| format!("{} film", "very ".repeat(nth % 7) + "good")).collect();
     let read = |texts: &[String], how: Preparation| {
         let text = |text: &String| {
-            Input::Text(attnscope::model::TextInput { text: text.clone(), text_b: None, how: how.of_many() })
+            Input::Text(attnscope::model::TextInput { text: text.clone(), how: how.of_many(), ..Default::default() })
         };
         texts.iter().map(text).collect::<Vec<_>>()
     };

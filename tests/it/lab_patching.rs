@@ -183,7 +183,7 @@ fn another_text_is_prepared_as_the_first() {
 
     // What is left out of the first text, or cut off it, is so of the other one, and said.
     let cut = Preparation::reading(Some(Excerpt::of(Keep::First, 3)));
-    let text = |text: &str, how| Input::Text(TextInput { text: text.to_owned(), how, text_b: None });
+    let text = |text: &str, how| Input::Text(TextInput { text: text.to_owned(), how, ..TextInput::default() });
     let (first, other) = ("The dog ran to the house", "The cat ran away");
     let found = beside(&model, &text(first, cut), other, CLASS);
     assert!(found.1.iter().any(|note| note.contains("only the first 3 were read")), "{:?}", found.1);
@@ -193,7 +193,7 @@ fn another_text_is_prepared_as_the_first() {
     let n = |how| bert.encode(&text("the cat", how)).unwrap().tokens.values().flatten().count();
     assert!(n(bare) < n(Preparation::default()), "it adds special tokens");
     let (first, pair) = (text("the street", bare), |text_b: &str, text: &str| {
-        Input::Text(TextInput { text: text.to_owned(), text_b: Some(text_b.to_owned()), how: bare })
+        Input::Text(TextInput { text: text.to_owned(), text_b: Some(text_b.to_owned()), how: bare, ..TextInput::default() })
     });
     let at = |input: &Input, other: &str, expected: &Input| {
         let (input, expected) = (bert.encode(input).unwrap(), bert.encode(expected).unwrap());

@@ -88,6 +88,8 @@ mod gallery_measures;
 mod gallery_tried;
 /// Texts that a model writes: limits, chance, cancelling, files.
 mod generation;
+/// Chat templates, as transformers renders them, and hostile ones.
+mod chat;
 /// Models in llama.cpp's format.
 mod gguf;
 /// Tokenizers of models in GGUF files.

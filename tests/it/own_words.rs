@@ -28,7 +28,7 @@ fn demo(name: &str) -> Model {
 
 fn run(model: &Model, text: &str, brackets: bool) -> Result<Capture, String> {
     let how = Preparation { brackets, ..Preparation::default() };
-    let input = Input::Text(TextInput { text: text.to_owned(), text_b: None, how });
+    let input = Input::Text(TextInput { text: text.to_owned(), how, ..TextInput::default() });
     let encoded = model.encode(&input).map_err(|error| error.to_string())?;
     Ok(model.forward(&encoded, &RunPlan::default(), &uninterrupted).unwrap())
 }
@@ -63,7 +63,7 @@ fn a_group_sums_its_keys_and_averages_its_queries() {
 fn both_sides_of_a_translator_are_grouped_and_misfits_are_told() {
     let model = demo("demo:translate");
     let how = Preparation { brackets: true, ..Preparation::default() };
-    let text = |text: &str| Input::Text(TextInput { text: text.to_owned(), text_b: None, how });
+    let text = |text: &str| Input::Text(TextInput { text: text.to_owned(), how, ..TextInput::default() });
     let encoded = model.encode(&text("[Good morning]").with_target(text("[Guten Morgen]"))).unwrap();
     let words = |side| groups::positions(&encoded.tokens[&side]).len();
     assert_eq!((words(Side::Encoder), words(Side::Decoder)), (1, 1));

@@ -50,6 +50,7 @@ fn pictures_files_and_names_of_the_cache_have_addresses() {
     for text in [
         "attnscope://open?hub=owner/name&text=a&text_b=b&view=lines&stack=self&layer=0&head=0",
         "attnscope://open?model=a&text=b&max_tokens=512&keep=last",
+        "attnscope://open?model=a&text=b&chat=template,no-thinking,no-prompt&system=Be%20brief.",
         "attnscope://open?hub=owner/name&revision=0123456789abcdef&checksum=fedcba9876543210&text=a",
         "attnscope://open?model=demo:vit&sample=chelsea&view=picture&stack=self&layer=0&head=0&query=5",
         "attnscope://open?path=/models/mine&image=/pictures/a%20cat.png&target=c&writes=1",

@@ -426,7 +426,7 @@ fn changes_come_back() {
     use attnscope::{
         capture::{Scope, changes::TopK},
         ids::StackKind::SelfAttention as SELF,
-        model::{Input, Preparation, TextInput},
+        model::{Chat, Input, Preparation, TextInput},
         protocol::{Between, MeanInputs, PatchSource, PatchedRows},
     };
     let edits = vec![
@@ -462,7 +462,14 @@ fn changes_come_back() {
                 input: Input::Text(TextInput {
                     text: " a b".to_owned(),
                     text_b: None,
-                    how: Preparation { no_special: true, sentence_transformers: true, excerpt: None, brackets: true },
+                    system: Some("Be brief.".to_owned()),
+                    how: Preparation {
+                        no_special: true,
+                        sentence_transformers: true,
+                        brackets: true,
+                        chat: Some(Chat { thinking: Some(false), no_prompt: true }),
+                        excerpt: None,
+                    },
                 })
                 .with_target(Input::text("c")),
                 generation: None,

@@ -83,7 +83,8 @@ const LAYERS: [(&str, &[&str]); 16] = [
 
 /// Layers that know models by facts and numbers alone, and what they may name of `model` and `hub`: plain data.
 const WITHOUT_MODELS: [&str; 3] = ["protocol", "session", "ui"];
-const PLAIN_DATA: [&str; 15] = [
+const PLAIN_DATA: [&str; 16] = [
+    "model::Chat",
     "model::TokenChoice",
     "model::Comparison",
     "model::Generation",

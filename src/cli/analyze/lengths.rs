@@ -142,7 +142,7 @@ fn answers_of(name: &str, pairs: &[Pair], options: &LengthsOptions, engine: &Eng
 /// What is counted of one pair.
 fn tally(model: &Model, pair: &Pair, options: &LengthsOptions) -> Result<Tally, ModelError> {
     let how = options.read.how.chosen();
-    let text = |text: &str| Input::Text(TextInput { text: text.to_owned(), text_b: None, how });
+    let text = |text: &str| Input::Text(TextInput { text: text.to_owned(), how, ..TextInput::default() });
     let plan = RunPlan { sites: Sites::NONE, logits: Logits::Predict, ..RunPlan::default() };
     if options.measure == Measure::Bleu {
         let plan = RunPlan { logits: Logits::Skip, ..plan };

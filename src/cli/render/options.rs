@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// What a session has chosen already, beside the options of views.
-const OF_NO_SESSION: [&str; 41] = [
+const OF_NO_SESSION: [&str; 44] = [
     "model",
     "capture",
     "text",
@@ -44,6 +44,9 @@ const OF_NO_SESSION: [&str; 41] = [
     "no_special",
     "sentence_transformers",
     "brackets",
+    "chat",
+    "system",
+    "no_thinking",
     "groups_column",
     "groups",
     "max_tokens",

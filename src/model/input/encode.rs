@@ -2,12 +2,14 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Range,
     sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
 };
 
 use super::{
-    EncodedImage, EncodedText, ImageProcessor, ImageSource, Input, InputError, Keys, SentenceEnds, TextEncoder,
-    convention::TokenizerOf, picture::Undecoded, processor::ProcessorClass,
+    EncodedImage, EncodedText, ImageProcessor, ImageSource, Input, InputError, Keys, Preparation, SentenceEnds,
+    TextEncoder, TextInput, chat::Conversation, convention::TokenizerOf, picture::Undecoded, processor::ProcessorClass,
 };
 use crate::{
     capture::{ImageInfo, InputInfo, Token, groups},
@@ -246,33 +248,35 @@ impl Reader {
 
     fn text(&self, input: &Input, spec: &TextSpec, side: Side) -> Result<Encoded, ModelError> {
         let limits = spec.limits();
-        let mut how = None;
+        let (mut how, mut notes) = (None, Vec::new());
         let (encoded, info) = match (input, &self.encoder) {
             (Input::Text(text), Some(encoder)) => {
                 let (plain, groups) = text.ungrouped()?;
-                let text = &plain;
-                let prepared = encoder.prepared(text, limits);
+                let said = encoder.conversation(&plain, SystemTime::now())?;
+                let (text, content) = in_template(plain, said, &mut notes);
+                let prepared = encoder.prepared(&text, limits);
                 how = match &prepared {
                     Some((_, note)) => Some(note.clone()),
                     None => text.how.sentence_transformers.then(|| NOT_OF_SENTENCES.to_owned()),
                 };
-                let text = prepared.as_ref().map_or(text, |(text, _)| text);
-                let mut encoded = encoder.encode(text, limits)?;
+                let text = prepared.map_or(text, |(text, _)| text);
+                let mut encoded = encoder.encode(&text, limits)?;
                 super::check_ids(&encoded.ids, spec)?;
                 let is_cut = encoded.part.is_some();
                 for (segment, grouped) in (0..).zip(groups.iter().flatten()) {
                     groups::mark(&mut encoded.tokens, segment, grouped, is_cut).map_err(InputError::from)?;
                 }
-                let (text, text_b) = (Some(text.text.clone()), text.text_b.clone());
                 let part = encoded.part;
-                (encoded, InputInfo { text, text_b, part, ..InputInfo::default() })
+                let info =
+                    InputInfo { text: Some(text.text), text_b: text.text_b, content, part, ..InputInfo::default() };
+                (encoded, info)
             }
             (Input::Text(_), None) => return Err(InputError::MissingTokenizer.into()),
             (Input::Ids(ids), encoder) => (EncodedText::from_ids(ids, encoder.as_deref(), spec)?, InputInfo::default()),
             _ => return Err(refuse("a text is needed here, not a picture", "")),
         };
         let EncodedText { ids, type_ids, tokens, part } = encoded;
-        let mut notes: Vec<String> = how.into_iter().chain(part.iter().map(ToString::to_string)).collect();
+        notes.extend(how.into_iter().chain(part.iter().map(ToString::to_string)));
         if let (Input::Text(_), Some(encoder)) = (input, &self.encoder) {
             notes.extend(unknown_text(&tokens, encoder));
         }
@@ -402,6 +406,28 @@ impl Encoded {
     /// What the decoder or the text tower reads.
     pub(crate) fn target(&self) -> Result<&Payload, ModelError> {
         self.target.as_ref().ok_or_else(|| ModelError::internal("the decoder has nothing to read"))
+    }
+}
+
+/// A text in its chat template, and where what was said stands in it; where there is none, or it cannot be used, the text
+/// as it is.
+fn in_template(
+    plain: TextInput,
+    said: Option<Result<Conversation, String>>,
+    notes: &mut Vec<String>,
+) -> (TextInput, Option<Vec<Range<usize>>>) {
+    match said {
+        None => (plain, None),
+        Some(Ok(Conversation { text, content, notes: more })) => {
+            notes.extend(more);
+            // The template writes what begins a text, and sentence-transformers knows no turns.
+            let how = Preparation { no_special: true, sentence_transformers: false, ..plain.how };
+            (TextInput { text, text_b: None, system: None, how }, Some(content))
+        }
+        Some(Err(problem)) => {
+            notes.push(format!("The chat template cannot be used, so the text is read as it is: {problem}"));
+            (plain, None)
+        }
     }
 }
 

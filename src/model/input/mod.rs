@@ -5,6 +5,7 @@
 mod accounted;
 mod canonical;
 mod charsmap;
+mod chat;
 mod classes;
 mod codec;
 mod convention;
@@ -35,14 +36,8 @@ mod vocabulary;
 
 use std::{borrow::Cow, path::PathBuf};
 
-pub(crate) use self::{
-    convention::{Convention, TokenizerClass},
-    encode::{NO_TOKENIZER, Payload, Reader},
-    processor::ProcessorClass,
-    replaced::replaced,
-    sentence_ends::SentenceEnds,
-};
 pub use self::{
+    chat::{Chat, Conversation},
     encode::Encoded,
     encoded::{EncodedText, check_ids},
     image::{EncodedImage, ImageProcessor},
@@ -51,6 +46,13 @@ pub use self::{
     source::{ImageSource, Input, Preparation, TextInput},
     special::SpecialIds,
     text::TextEncoder,
+};
+pub(crate) use self::{
+    convention::{Convention, TokenizerClass},
+    encode::{NO_TOKENIZER, Payload, Reader},
+    processor::ProcessorClass,
+    replaced::replaced,
+    sentence_ends::SentenceEnds,
 };
 use crate::{
     capture::{TokenCount, groups::GroupError},
@@ -94,6 +96,15 @@ pub enum InputError {
     /// What is prepared by rules of a library has other letters than what was grouped.
     #[error("brackets group tokens of a text that is read as it is, not as sentence-transformers prepares it")]
     GroupsOfSentences,
+    /// A template writes more than the text, so no bracket stands where it did.
+    #[error("brackets group tokens of a text that is read as it is, not of one in a chat template")]
+    GroupsOfChat,
+    /// No template that could be written around a text.
+    #[error("this model has no chat template")]
+    NoChatTemplate,
+    /// A turn is one text.
+    #[error("a chat template is written around one text, not around a pair")]
+    ChatOfPair,
     /// More tokens than the model reads, and nobody chose which of them.
     #[error("the {} {n} tokens, but the model reads at most {}", if *is_pair { "two texts have" } else { "text has" }, grouped(*limit))]
     TooLong {
@@ -209,6 +220,9 @@ impl InputError {
             }
             Self::Groups(error) => error.details().to_owned(),
             Self::GroupsOfSentences => "Leave out --sentence-transformers or --brackets".to_owned(),
+            Self::GroupsOfChat => "Leave out --chat or --brackets".to_owned(),
+            Self::NoChatTemplate => "Leave out --chat: the text is read as it is then".to_owned(),
+            Self::ChatOfPair => "Leave out --chat or --text-b".to_owned(),
             Self::EmptyText => "Type at least one word".to_owned(),
             Self::TooLong { limit, .. } => format!(
                 "Choose what is read: the first {limit} tokens (--max-tokens {limit} on the command line) or the last \

@@ -105,6 +105,7 @@ impl SentenceRules {
             text: prepare(&format!("{prompt}{}", input.text)),
             text_b: input.text_b.as_deref().map(prepare),
             how: Preparation { excerpt: Some(Excerpt { n_tokens, ..excerpt }), ..input.how },
+            system: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use super::InputError;
+use super::{InputError, chat::Chat};
 use crate::capture::{Excerpt, groups::GroupedText};
 
 /// What to run a model on.
@@ -46,7 +46,8 @@ impl Input {
         match target {
             Self::Text(text) => {
                 let how = self.preparation();
-                Self::Text(TextInput { how, ..text.clone() }).with_target(self.clone())
+                let system = self.system().map(str::to_owned);
+                Self::Text(TextInput { how, system, ..text.clone() }).with_target(self.clone())
             }
             target => target.clone().with_target(self.clone()),
         }
@@ -61,6 +62,15 @@ impl Input {
                 source => source.preparation(),
             },
             Self::Ids(_) | Self::Image(_) | Self::Pixels { .. } => Preparation::default(),
+        }
+    }
+
+    /// What the system says before its text.
+    pub fn system(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => text.system.as_deref(),
+            Self::Pair { source, .. } => source.system(),
+            Self::Ids(_) | Self::Image(_) | Self::Pixels { .. } => None,
         }
     }
 
@@ -104,6 +114,9 @@ pub struct Preparation {
     /// Brackets in the text group the tokens between them, and are not read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub brackets: bool,
+    /// Write the chat template of the checkpoint around the text, as a turn of the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat: Option<Chat>,
 }
 
 impl Preparation {
@@ -126,6 +139,8 @@ pub struct TextInput {
     pub text: String,
     /// Second segment of a pair.
     pub text_b: Option<String>,
+    /// What the system says before it in a chat template.
+    pub system: Option<String>,
     pub how: Preparation,
 }
 
@@ -141,10 +156,14 @@ impl TextInput {
         if self.how.sentence_transformers {
             return Err(InputError::GroupsOfSentences);
         }
+        if self.how.chat.is_some() {
+            return Err(InputError::GroupsOfChat);
+        }
         let first = GroupedText::parse(&self.text)?;
         let second = self.text_b.as_deref().map(GroupedText::parse).transpose()?;
         let text_b = second.as_ref().map(|second| second.text.clone());
-        let plain = Self { text: first.text.clone(), text_b, how: Preparation { brackets: false, ..self.how } };
+        let how = Preparation { brackets: false, ..self.how };
+        let plain = Self { text: first.text.clone(), text_b, how, system: self.system.clone() };
         Ok((plain, Some([first, second.unwrap_or_default()])))
     }
 }

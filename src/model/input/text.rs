@@ -1,9 +1,10 @@
 //! Text to token ids, and ids back to something a person reads.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::SystemTime};
 
 use super::{
     InputError, SpecialIds, TextInput, accounted, charsmap,
+    chat::{ChatTemplate, Conversation},
     codec::{Codec, Texts},
     convention::{Convention, TokenizerOf},
     encoded::EncodedText,
@@ -42,6 +43,8 @@ pub struct TextEncoder {
     keys: TokenizerKeys,
     /// How sentence-transformers would prepare a text, where the checkpoint says so.
     sentences: Option<SentenceRules>,
+    /// What is written around the turns of a conversation.
+    chat: Option<ChatTemplate>,
     /// What the user must know about how it was read.
     warnings: Vec<String>,
 }
@@ -94,10 +97,14 @@ impl TextEncoder {
         let (cleans, even_merges) = (clean(CLEAN), clean(CLEAN_MERGES));
         let cleans = cleans && (even_merges || !text.has_merges());
         let pads_left = settings.text("padding_side") == Some("left");
+        let chat = ChatTemplate::from_files(files, &settings)?;
         let keys = accounted::account(&settings);
         let sentences = SentenceRules::from_files(files, &settings.tokenizer)?;
         let mut warnings = settings.warnings();
         warnings.extend(sentences.as_ref().and_then(SentenceRules::warning));
+        if let Some(problem) = chat.as_ref().and_then(ChatTemplate::problem) {
+            warnings.push(format!("The chat template cannot be used: {problem}"));
+        }
         let class = settings.convention.class_name();
         Ok(Self {
             text,
@@ -112,6 +119,7 @@ impl TextEncoder {
             class,
             keys,
             sentences,
+            chat,
             warnings,
         })
     }
@@ -136,6 +144,32 @@ impl TextEncoder {
     pub fn prepared(&self, input: &TextInput, limits: TextLimits) -> Option<(TextInput, String)> {
         let rules = self.sentences.as_ref().filter(|_| input.how.sentence_transformers)?;
         Some((rules.prepared(input, limits), rules.note()))
+    }
+
+    /// Whether there is a chat template, and whether it asks if the model is to think first.
+    pub fn chat(&self) -> Option<bool> {
+        self.chat.as_ref().map(ChatTemplate::reads_thinking)
+    }
+
+    /// A text with the chat template around it on a day, or the clause that says why it cannot be used; `None` where
+    /// nobody asked for it.
+    ///
+    /// # Errors
+    /// When there is no template, or there are two texts.
+    pub fn conversation(
+        &self,
+        input: &TextInput,
+        now: SystemTime,
+    ) -> Result<Option<Result<Conversation, String>>, InputError> {
+        let Some(chat) = input.how.chat else { return Ok(None) };
+        if input.text_b.as_deref().is_some_and(|text| !text.trim().is_empty()) {
+            return Err(InputError::ChatOfPair);
+        }
+        if input.text.trim().is_empty() {
+            return Err(InputError::EmptyText);
+        }
+        let template = self.chat.as_ref().ok_or(InputError::NoChatTemplate)?;
+        Ok(Some(template.around(&input.text, input.system.as_deref(), chat, now)))
     }
 
     /// Whether a text is filled up in front of it.

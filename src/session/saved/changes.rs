@@ -73,6 +73,8 @@ enum WrittenInput {
     Text {
         text: String,
         text_b: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        system: Option<String>,
         #[serde(flatten)]
         how: Preparation,
     },
@@ -211,8 +213,8 @@ fn requested(json: &Value) -> Option<EditRequest> {
 
 fn input_of(input: &Input) -> Option<WrittenInput> {
     Some(match input {
-        Input::Text(TextInput { text, text_b, how }) => {
-            WrittenInput::Text { text: text.clone(), text_b: text_b.clone(), how: *how }
+        Input::Text(TextInput { text, text_b, system, how }) => {
+            WrittenInput::Text { text: text.clone(), text_b: text_b.clone(), system: system.clone(), how: *how }
         }
         Input::Image(source) => WrittenInput::Image(ImageRef::elsewhere(source)?),
         Input::Pair { source, target } => WrittenInput::Pair(Box::new(input_of(source)?), Box::new(input_of(target)?)),
@@ -222,7 +224,7 @@ fn input_of(input: &Input) -> Option<WrittenInput> {
 
 fn read_input(written: WrittenInput) -> Option<Input> {
     Some(match written {
-        WrittenInput::Text { text, text_b, how } => Input::Text(TextInput { text, text_b, how }),
+        WrittenInput::Text { text, text_b, system, how } => Input::Text(TextInput { text, text_b, system, how }),
         WrittenInput::Image(image) => Input::Image(image.source(&[])?),
         WrittenInput::Pair(source, target) => read_input(*source)?.with_target(read_input(*target)?),
     })

@@ -15,6 +15,7 @@ use crate::{
     },
     ids::{HeadId, StackKind},
     lab::Target,
+    model::Chat,
     protocol::{CorpusOptions, CorpusSource},
     session::{Bookmark, Change, HeadNote, HeadSet, ViewKind, ViewOptions, WritingOptions},
     spec::CheckpointMark,
@@ -35,6 +36,12 @@ pub struct SavedDocument {
     /// Whether brackets in its texts group tokens.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub brackets: bool,
+    /// How the chat template of the model is written around the text, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chat: Option<Chat>,
+    /// What the system says before the text.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub system: String,
     /// Second sentence, if the input is a pair.
     pub text_b: Option<String>,
     /// What the decoder is made to write.

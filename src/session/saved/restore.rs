@@ -104,6 +104,8 @@ fn document(saved: &SavedDocument, id: DocumentId) -> Document {
         text: saved.text.clone(),
         excerpt: saved.excerpt,
         brackets: saved.brackets,
+        chat: saved.chat,
+        system: saved.system.clone(),
         text_b: saved.text_b.clone(),
         target: saved.target.clone(),
         image: None,

@@ -87,6 +87,8 @@ fn saved_document(document: &Document, documents: &Documents, corpora: &mut Vec<
         text: experiment.text.clone(),
         excerpt: experiment.excerpt,
         brackets: experiment.brackets,
+        chat: experiment.chat,
+        system: experiment.system.clone(),
         text_b: experiment.text_b.clone(),
         target: experiment.target.clone(),
         writing: experiment.writing,

@@ -3,6 +3,7 @@
 use eframe::egui::{self, RichText, Stroke, StrokeKind, TextureHandle, Ui, vec2};
 
 use super::{
+    chat::ChatPanel,
     editor::{Editor, Look},
     input_chooser,
     language_tags::language_tags_ui,
@@ -36,6 +37,7 @@ const THUMBNAIL_PX: usize = 256;
 pub struct InputPanel {
     text: Editor,
     text_b: Editor,
+    chat: ChatPanel,
     target: TargetPanel,
     numbers: NumbersPanel,
     thumbnail: Option<(CaptureId, TextureHandle)>,
@@ -59,6 +61,7 @@ impl InputPanel {
             }
             if !sees || spec.is_some_and(|spec| spec.modality.text().is_some()) {
                 self.text_ui(ui, cx);
+                self.chat.ui(ui, cx);
                 language_tags_ui(ui, cx);
             }
             part_ui(ui, cx);
@@ -86,11 +89,15 @@ impl InputPanel {
         if let Some(text) = self.text.ui(ui, cx, &experiment.text, &look) {
             cx.send(Command::SetText(text));
         }
-        if let Some(text_b) = &experiment.text_b {
+        if let Some(text_b) = experiment.text_b.as_ref().filter(|_| experiment.chat.is_none()) {
             let look = Look { name: "Second sentence", hint: "Type a second sentence", n_rows: 2 };
             if let Some(text_b) = self.text_b.ui(ui, cx, text_b, &look) {
                 cx.send(Command::SetTextB(Some(text_b)));
             }
+        }
+        // A turn of a conversation is one text, in which brackets are letters.
+        if experiment.chat.is_some() {
+            return;
         }
         ui.horizontal_wrapped(|ui| {
             ui.style_mut().wrap_mode = Some(egui::TextWrapMode::Extend);

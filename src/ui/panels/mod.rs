@@ -4,6 +4,7 @@
 
 mod against;
 mod bookmarks;
+mod chat;
 mod compare;
 mod corpus;
 mod direction;

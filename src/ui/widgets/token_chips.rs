@@ -244,7 +244,8 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
     painter.rect(rect, radius::CONTROL, ground, stroke, egui::StrokeKind::Inside);
     let font = FontId::proportional(text_size::BODY);
     let is_hidden = hidden_by(cx, side, position).is_some();
-    let ink = if token.special || is_hidden { text_weak } else { text };
+    let is_of_template = cx.document.latest_capture().is_some_and(|capture| capture.input().is_of_template(token));
+    let ink = if token.special || is_hidden || is_of_template { text_weak } else { text };
     let ink = opaque(cx.theme.palette.legible(ink.to_array(), ground.to_array()));
     painter.text(rect.left_center() + vec2(GRID, 0.0), Align2::LEFT_CENTER, shown(token), font, ink);
     if is_hidden {

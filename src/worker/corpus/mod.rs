@@ -49,10 +49,12 @@ pub(super) fn listed_in(path: &Path) -> Option<(PathBuf, bool)> {
 /// What the model is given of an item, as one of many.
 pub fn input_of(content: &Content, how: Preparation) -> Input {
     match content {
-        Content::Text(text) => Input::Text(TextInput { text: text.clone(), text_b: None, how: how.of_many() }),
+        Content::Text(text) => {
+            Input::Text(TextInput { text: text.clone(), how: how.of_many(), ..TextInput::default() })
+        }
         Content::Grouped(grouped) => {
             let how = Preparation { brackets: true, ..how.of_many() };
-            Input::Text(TextInput { text: grouped.to_string(), text_b: None, how })
+            Input::Text(TextInput { text: grouped.to_string(), how, ..TextInput::default() })
         }
         Content::Picture(path) => Input::Image(ImageSource::Path(path.clone())),
         Content::BundledPicture(name) => Input::Image(ImageSource::Bundled(name.clone())),

@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
+    ops::Range,
     sync::Arc,
     time::UNIX_EPOCH,
 };
@@ -30,7 +31,7 @@ use crate::{
 };
 
 /// How parts are written; another number makes all old ones unknown.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// Where the passes of one corpus are kept.
 #[derive(Clone, Debug)]
@@ -155,6 +156,7 @@ struct KeptInput {
     /// Text, second text, picture and target.
     info: [Option<String>; 4],
     part: Option<TextPart>,
+    content: Option<Vec<Range<usize>>>,
     image: Option<Picture>,
     notes: Vec<String>,
     /// What the head says of the whole input.
@@ -196,7 +198,7 @@ fn encode(pass: &Pass) -> Option<Vec<u8>> {
 }
 
 fn entry(source: usize, capture: &Capture) -> KeptInput {
-    let InputInfo { text, text_b, image, target, part } = capture.input().clone();
+    let InputInfo { text, text_b, image, target, part, content } = capture.input().clone();
     let piece = |token: &Token| {
         let Token { text, id, special, span, segment, group, position: _ } = token.clone();
         (text, id, special, span.start, span.end, segment, group)
@@ -212,6 +214,7 @@ fn entry(source: usize, capture: &Capture) -> KeptInput {
         source,
         info: [text, text_b, image, target],
         part,
+        content,
         image: capture.image().map(small_picture).map(|info| {
             let CropRect { x, y, width, height } = info.crop;
             let size = info.source.map(|picture| (picture.width, picture.height));
@@ -293,7 +296,7 @@ fn capture(entry: KeptInput, values: &mut &[u8], model: &Model) -> Option<Captur
     Capture::new(CaptureParts {
         id: next_capture_id(),
         model: Arc::clone(model.spec()),
-        input: InputInfo { text, text_b, image: name, target, part: entry.part },
+        input: InputInfo { text, text_b, image: name, target, part: entry.part, content: entry.content },
         tokens: tokens?,
         stacks,
         image,

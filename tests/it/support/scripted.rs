@@ -119,6 +119,8 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         positions,
         has_mask: true,
         language_tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+        has_chat: false,
+        asks_thinking: false,
         load_secs: 0.02,
     })
 }

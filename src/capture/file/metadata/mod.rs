@@ -6,6 +6,8 @@ mod model;
 mod tokens;
 mod written;
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::{
@@ -55,17 +57,23 @@ pub(super) struct InputEntry {
     target: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<TextPart>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Vec<[usize; 2]>>,
 }
 
 impl From<&InputInfo> for InputEntry {
     fn from(input: &InputInfo) -> Self {
-        let InputInfo { text, text_b, image, target, part } = input.clone();
-        Self { text, text_b, image, target, part }
+        let InputInfo { text, text_b, image, target, part, content } = input.clone();
+        let content = content.map(|content| content.into_iter().map(|said| [said.start, said.end]).collect());
+        Self { text, text_b, image, target, part, content }
     }
 }
 
 impl From<InputEntry> for InputInfo {
-    fn from(InputEntry { text, text_b, image, target, part }: InputEntry) -> Self {
-        Self { text, text_b, image, target, part }
+    fn from(InputEntry { text, text_b, image, target, part, content }: InputEntry) -> Self {
+        // What does not lie in the text is dropped, as spans of tokens are.
+        let fits = |said: &Range<usize>| text.as_ref().is_some_and(|text| text.get(said.clone()).is_some());
+        let content = content.map(|content| content.iter().map(|&[start, end]| start..end).filter(fits).collect());
+        Self { text, text_b, image, target, part, content }
     }
 }

@@ -349,8 +349,8 @@ fn corpus(lab: &LabRun<'_>, texts: &[String]) -> Vec<Input> {
     if matches!(lab.model.spec().modality, Modality::Image(_)) {
         return bundled::samples().map(|name| Input::Image(ImageSource::Bundled(name.to_owned()))).collect();
     }
-    let how = lab.input.given.preparation().of_many();
-    let prepared = |text| Input::Text(TextInput { text, text_b: None, how });
+    let (how, system) = (lab.input.given.preparation().of_many(), lab.input.given.system().map(str::to_owned));
+    let prepared = |text| Input::Text(TextInput { text, how, system: system.clone(), ..TextInput::default() });
     if !texts.is_empty() {
         return texts.iter().map(|text| prepared(text.clone())).collect();
     }
