@@ -18,6 +18,7 @@ mod needed;
 mod pace;
 mod partial;
 mod plan;
+mod programs;
 mod transfer;
 mod trouble;
 
@@ -27,4 +28,5 @@ pub use error::{AccessProblem, HubError};
 pub use fetch::download;
 pub use id::RepoId;
 pub use plan::{Plan, PlannedFile, plan};
+pub use programs::{OtherModel, OtherPrograms};
 pub use transfer::{Monitor, Retry, Transfer};

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    hub::{Cache, RepoId},
+    hub::{Cache, OtherModel, OtherPrograms, RepoId},
     model::{
         LoadError,
         checkpoint::{Config, MemoryNeed, ModelFiles, bundled},
@@ -28,14 +28,17 @@ pub struct KnownModel {
     pub problem: Option<String>,
 }
 
-/// The files of the model that `name` means, and what to call it: a bundled name, a path, or a hub id
-/// in the local cache, in this order.
+/// The files of the model that `name` means, and what to call it: a bundled name, the name of a model of Ollama, a path,
+/// or a hub id in the local cache, in this order.
 ///
 /// # Errors
 /// When nothing of that name exists, with what was tried.
 pub fn model(name: &str) -> Result<(ModelFiles, String), LoadError> {
     if let Some(files) = bundled::model(name) {
         return Ok((files, name.to_owned()));
+    }
+    if let Some(path) = OtherPrograms::from_environment().named(name) {
+        return Ok((ModelFiles::open(&path)?, name.to_owned()));
     }
     match open(&with_home(name)) {
         Err(LoadError::NotFound { .. }) if RepoId::parse(name).is_some() => in_cache(name),
@@ -102,11 +105,29 @@ pub fn supported_types() -> impl Iterator<Item = (&'static str, String)> {
     families::listed()
 }
 
-/// Bundled models, then those in the local cache by name.
+/// Bundled models, then those in the local cache and those of other programs, each by name.
 pub fn known_models() -> Vec<KnownModel> {
     let mut models = bundled_models();
     models.extend(cached_models());
+    models.extend(other_models().into_iter().map(|(_, known)| known));
     models
+}
+
+/// What llama.cpp, Ollama and LM Studio have on this machine, with what opens it: the name of a model of Ollama, whose
+/// file has none, or a path.
+pub fn other_models() -> Vec<(PathBuf, KnownModel)> {
+    let known = |OtherModel { name, path }| {
+        let source = if path.extension().is_some() { path.clone() } else { PathBuf::from(&name) };
+        let known = match ModelFiles::open(&path) {
+            Ok(files) => describe(name, &files),
+            Err(error) => {
+                let size_bytes = path.metadata().map_or(0, |metadata| metadata.len());
+                KnownModel::new(name, size_bytes).with_problem(&error)
+            }
+        };
+        (source, known)
+    };
+    OtherPrograms::from_environment().models().into_iter().map(known).collect()
 }
 
 /// What is inside the program.

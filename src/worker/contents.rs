@@ -49,8 +49,8 @@ pub fn cached(id: &str) -> Option<KnownModel> {
     locate::known_in_cache(id)
 }
 
-/// The models of `recent` that lie in folders, those in the local cache of the hub and those inside the program, each
-/// with where it is.
+/// The models of `recent` that lie in folders, those in the local cache of the hub, those of other programs and those
+/// inside the program, each with where it is.
 pub fn catalog(recent: &[ModelSource]) -> Catalog {
     let of_path = |source: &ModelSource| match source {
         ModelSource::Path(path) => Some((source.clone(), locate::known_at(path))),
@@ -59,5 +59,8 @@ pub fn catalog(recent: &[ModelSource]) -> Catalog {
     let named = |of: fn(String) -> ModelSource| move |known: KnownModel| (of(known.name.clone()), known);
     let cached = locate::cached_models().into_iter().map(named(ModelSource::Hub));
     let bundled = locate::bundled_models().into_iter().map(named(ModelSource::Bundled));
-    recent.iter().filter_map(of_path).chain(cached).chain(bundled).collect()
+    let is_recent = |path: &Path| recent.iter().any(|source| matches!(source, ModelSource::Path(it) if it == path));
+    let others = locate::other_models().into_iter().filter(|(path, _)| !is_recent(path));
+    let others = others.map(|(path, known)| (ModelSource::Path(path), known));
+    recent.iter().filter_map(of_path).chain(cached).chain(others).chain(bundled).collect()
 }

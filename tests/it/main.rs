@@ -168,6 +168,8 @@ mod messages;
 mod numbers;
 /// Runs without positions, and with tokens in another order.
 mod order;
+/// Models that llama.cpp, Ollama and LM Studio keep.
+mod other_programs;
 /// What a method answered in place of attention.
 mod overlays;
 /// Keys of other classes, other names, and tables that a configuration ties and the file does not.

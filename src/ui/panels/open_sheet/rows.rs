@@ -24,6 +24,8 @@ pub enum Origin {
     Typed,
     Recent,
     Cache,
+    /// What another program has on this machine.
+    Elsewhere,
     Inside,
     Hub,
 }
@@ -35,6 +37,7 @@ impl Origin {
             Self::Typed => "",
             Self::Recent => "Recent",
             Self::Cache => "In the cache",
+            Self::Elsewhere => "Of llama.cpp, Ollama and LM Studio",
             Self::Inside => "Inside",
             Self::Hub => "On the Hugging Face hub",
         }
@@ -108,6 +111,10 @@ fn listed<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = OpenRow> + 'a {
         let origin = match source {
             ModelSource::Bundled(_) => Origin::Inside,
             ModelSource::Hub(_) if !settings.recent_models.contains(source) => Origin::Cache,
+            ModelSource::Path(_) if !settings.recent_models.contains(source) => {
+                let row = OpenRow::of_model(Origin::Elsewhere, source, Some(known));
+                return Some(OpenRow { name: known.name.clone(), ..row });
+            }
             ModelSource::Hub(_) | ModelSource::Path(_) => return None,
         };
         Some(OpenRow::of_model(origin, source, Some(known)))
