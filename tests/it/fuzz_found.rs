@@ -114,7 +114,12 @@ fn a_pair_of_long_texts_is_cut_without_putting_together_what_is_cut_off() {
     let encoder = Model::tokenizer(&ModelFiles::folder(fixture("bert"))).unwrap();
     let text = "the street ".repeat(20_000);
     let excerpt = Some(Excerpt::of(Keep::First, 16));
-    let input = TextInput { text: text.clone(), text_b: Some(text), how: Preparation::reading(excerpt), ..TextInput::default() };
+    let input = TextInput {
+        text: text.clone(),
+        text_b: Some(text),
+        how: Preparation::reading(excerpt),
+        ..TextInput::default()
+    };
     let encoded = encoder.encode(&input, 24).unwrap();
     assert_eq!(encoded.ids.len(), 16);
 }

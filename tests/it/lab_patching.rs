@@ -193,7 +193,12 @@ fn another_text_is_prepared_as_the_first() {
     let n = |how| bert.encode(&text("the cat", how)).unwrap().tokens.values().flatten().count();
     assert!(n(bare) < n(Preparation::default()), "it adds special tokens");
     let (first, pair) = (text("the street", bare), |text_b: &str, text: &str| {
-        Input::Text(TextInput { text: text.to_owned(), text_b: Some(text_b.to_owned()), how: bare, ..TextInput::default() })
+        Input::Text(TextInput {
+            text: text.to_owned(),
+            text_b: Some(text_b.to_owned()),
+            how: bare,
+            ..TextInput::default()
+        })
     });
     let at = |input: &Input, other: &str, expected: &Input| {
         let (input, expected) = (bert.encode(input).unwrap(), bert.encode(expected).unwrap());

@@ -22,6 +22,8 @@ mod by_hand;
 mod capture_file;
 /// Charts with axes in the window.
 mod charts;
+/// Chat templates, as transformers renders them, and hostile ones.
+mod chat;
 /// The program without a window: files, exit codes, messages.
 mod cli;
 /// Panes side by side, and differences, in the window.
@@ -88,8 +90,6 @@ mod gallery_measures;
 mod gallery_tried;
 /// Texts that a model writes: limits, chance, cancelling, files.
 mod generation;
-/// Chat templates, as transformers renders them, and hostile ones.
-mod chat;
 /// Models in llama.cpp's format.
 mod gguf;
 /// Tokenizers of models in GGUF files.
