@@ -3,7 +3,11 @@
 //!
 //! Products and sums are those of the reference, in `f32` and in its order, so that every number has the same bits.
 
+#![expect(clippy::inline_always, reason = "a body is compiled for an instruction set only where it is inlined")]
+
 use half::f16;
+
+use super::simd::{self, Level};
 
 /// How a block stores its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,25 +101,32 @@ impl BlockType {
     /// Writes the numbers of whole blocks; bytes beyond the last whole block, and numbers without a block, stay as they
     /// are.
     pub fn widen(self, bytes: &[u8], out: &mut [f32]) {
-        match self {
-            Self::Q40 => each(bytes, out, q4_0),
-            Self::Q41 => each(bytes, out, q4_1),
-            Self::Q50 => each(bytes, out, q5_0),
-            Self::Q51 => each(bytes, out, q5_1),
-            Self::Q80 => each(bytes, out, q8_0),
-            Self::Q2K => each(bytes, out, q2_k),
-            Self::Q3K => each(bytes, out, q3_k),
-            Self::Q4K => each(bytes, out, q4_k),
-            Self::Q5K => each(bytes, out, q5_k),
-            Self::Q6K => each(bytes, out, q6_k),
-            Self::Iq4Nl => each(bytes, out, iq4_nl),
-            Self::Iq4Xs => each(bytes, out, iq4_xs),
-            Self::Mxfp4 => each(bytes, out, mxfp4),
-        }
+        simd::widen_blocks(Level::current(), self, bytes, out);
+    }
+}
+
+/// [`BlockType::widen`], for one instruction set.
+#[inline(always)]
+pub(super) fn widen(kind: BlockType, bytes: &[u8], out: &mut [f32]) {
+    match kind {
+        BlockType::Q40 => each(bytes, out, q4_0),
+        BlockType::Q41 => each(bytes, out, q4_1),
+        BlockType::Q50 => each(bytes, out, q5_0),
+        BlockType::Q51 => each(bytes, out, q5_1),
+        BlockType::Q80 => each(bytes, out, q8_0),
+        BlockType::Q2K => each(bytes, out, q2_k),
+        BlockType::Q3K => each(bytes, out, q3_k),
+        BlockType::Q4K => each(bytes, out, q4_k),
+        BlockType::Q5K => each(bytes, out, q5_k),
+        BlockType::Q6K => each(bytes, out, q6_k),
+        BlockType::Iq4Nl => each(bytes, out, iq4_nl),
+        BlockType::Iq4Xs => each(bytes, out, iq4_xs),
+        BlockType::Mxfp4 => each(bytes, out, mxfp4),
     }
 }
 
 /// Applies `widen` to each block of `BYTES` bytes and its `LEN` numbers.
+#[inline(always)]
 fn each<const BYTES: usize, const LEN: usize>(
     bytes: &[u8],
     out: &mut [f32],
@@ -128,20 +139,24 @@ fn each<const BYTES: usize, const LEN: usize>(
 }
 
 /// The number of two bytes from `at` on.
+#[inline(always)]
 fn half(block: &[u8], at: usize) -> f32 {
     f16::from_le_bytes([block[at], block[at + 1]]).to_f32()
 }
 
 /// The four bits that a byte has for the first and for the second half of some numbers.
+#[inline(always)]
 const fn low(byte: u8) -> u8 {
     byte & 0xf
 }
 
+#[inline(always)]
 const fn high(byte: u8) -> u8 {
     byte >> 4
 }
 
 /// Writes a block of four bits each: the low ones of all bytes, then the high ones.
+#[inline(always)]
 fn nibbles(bytes: &[u8], out: &mut [f32; SMALL], value: impl Fn(u8) -> f32) {
     let (first, second) = out.split_at_mut(SMALL / 2);
     for ((byte, first), second) in bytes.iter().zip(first).zip(second) {
@@ -150,17 +165,20 @@ fn nibbles(bytes: &[u8], out: &mut [f32; SMALL], value: impl Fn(u8) -> f32) {
     }
 }
 
+#[inline(always)]
 fn q4_0(block: &[u8; 18], out: &mut [f32; SMALL]) {
     let d = half(block, 0);
     nibbles(&block[2..], out, |q| d * (f32::from(q) - 8.0));
 }
 
+#[inline(always)]
 fn q4_1(block: &[u8; 20], out: &mut [f32; SMALL]) {
     let (d, m) = (half(block, 0), half(block, 2));
     nibbles(&block[4..], out, |q| d * f32::from(q) + m);
 }
 
 /// Writes a block of five bits each, the fifth of number `i` being bit `i` of `fifth`.
+#[inline(always)]
 fn five_bits(fifth: [u8; 4], bytes: &[u8], out: &mut [f32; SMALL], value: impl Fn(u8) -> f32) {
     let fifth = u32::from_le_bytes(fifth);
     let bit = |idx: usize| ((fifth >> idx & 1) << 4) as u8;
@@ -170,16 +188,19 @@ fn five_bits(fifth: [u8; 4], bytes: &[u8], out: &mut [f32; SMALL], value: impl F
     }
 }
 
+#[inline(always)]
 fn q5_0(block: &[u8; 22], out: &mut [f32; SMALL]) {
     let d = half(block, 0);
     five_bits([block[2], block[3], block[4], block[5]], &block[6..], out, |q| d * (f32::from(q) - 16.0));
 }
 
+#[inline(always)]
 fn q5_1(block: &[u8; 24], out: &mut [f32; SMALL]) {
     let (d, m) = (half(block, 0), half(block, 2));
     five_bits([block[4], block[5], block[6], block[7]], &block[8..], out, |q| d * f32::from(q) + m);
 }
 
+#[inline(always)]
 fn q8_0(block: &[u8; 34], out: &mut [f32; SMALL]) {
     let d = half(block, 0);
     for (out, q) in out.iter_mut().zip(&block[2..]) {
@@ -189,6 +210,7 @@ fn q8_0(block: &[u8; 34], out: &mut [f32; SMALL]) {
 
 /// Sixteen scales and minima of four bits, then two bits each: 32 bytes hold the numbers `i`, `i + 32`, `i + 64` and
 /// `i + 96` of 128.
+#[inline(always)]
 fn q2_k(block: &[u8; 84], out: &mut [f32; SUPER]) {
     let (scales, q, d, min) = (&block[..16], &block[16..80], half(block, 80), half(block, 82));
     for (group, (out, scale)) in out.chunks_exact_mut(16).zip(scales).enumerate() {
@@ -201,6 +223,7 @@ fn q2_k(block: &[u8; 84], out: &mut [f32; SUPER]) {
 }
 
 /// The third bit of each number, two bits each as in [`q2_k`], and sixteen scales of six bits.
+#[inline(always)]
 fn q3_k(block: &[u8; 110], out: &mut [f32; SUPER]) {
     let (third, q, scales, d) = (&block[..32], &block[32..96], &block[96..108], half(block, 108));
     for (group, out) in out.chunks_exact_mut(16).enumerate() {
@@ -218,6 +241,7 @@ fn q3_k(block: &[u8; 110], out: &mut [f32; SUPER]) {
 }
 
 /// The scale and the minimum of 32 numbers, of six bits each in twelve bytes.
+#[inline(always)]
 const fn scale_and_min(packed: &[u8; 12], group: usize) -> (u8, u8) {
     if group < 4 {
         return (packed[group] & 0x3f, packed[group + 4] & 0x3f);
@@ -227,6 +251,7 @@ const fn scale_and_min(packed: &[u8; 12], group: usize) -> (u8, u8) {
 }
 
 /// Scale and minimum of each 32 numbers of a block that begins with both of the whole and twelve bytes of them.
+#[inline(always)]
 fn scales_and_minima(block: &[u8]) -> [(f32, f32); 8] {
     let (d, min) = (half(block, 0), half(block, 2));
     let mut packed = [0; 12];
@@ -237,6 +262,7 @@ fn scales_and_minima(block: &[u8]) -> [(f32, f32); 8] {
     })
 }
 
+#[inline(always)]
 fn q4_k(block: &[u8; 144], out: &mut [f32; SUPER]) {
     let scales = scales_and_minima(block);
     for (pair, (out, q)) in out.chunks_exact_mut(64).zip(block[16..].chunks_exact(32)).enumerate() {
@@ -250,6 +276,7 @@ fn q4_k(block: &[u8; 144], out: &mut [f32; SUPER]) {
 }
 
 /// As [`q4_k`], with the fifth bit of number `32 c + i` in bit `c` of byte `i`.
+#[inline(always)]
 fn q5_k(block: &[u8; 176], out: &mut [f32; SUPER]) {
     let scales = scales_and_minima(block);
     let fifth = &block[16..48];
@@ -266,6 +293,7 @@ fn q5_k(block: &[u8; 176], out: &mut [f32; SUPER]) {
 
 /// Of each 128 numbers four bits in 64 bytes, low ones first, and two more in 32 bytes as in [`q2_k`]; a scale of eight
 /// bits for each sixteen.
+#[inline(always)]
 fn q6_k(block: &[u8; 210], out: &mut [f32; SUPER]) {
     let (ql, qh, scales, d) = (&block[..128], &block[128..192], &block[192..208], half(block, 208));
     for (group, out) in out.chunks_exact_mut(16).enumerate() {
@@ -280,12 +308,14 @@ fn q6_k(block: &[u8; 210], out: &mut [f32; SUPER]) {
     }
 }
 
+#[inline(always)]
 fn iq4_nl(block: &[u8; 18], out: &mut [f32; SMALL]) {
     let d = half(block, 0);
     nibbles(&block[2..], out, |q| d * f32::from(CURVE[usize::from(q)]));
 }
 
 /// Eight scales of six bits, the upper two of all in one number, then blocks as in [`iq4_nl`].
+#[inline(always)]
 fn iq4_xs(block: &[u8; 136], out: &mut [f32; SUPER]) {
     let (d, upper, lower) = (half(block, 0), u16::from_le_bytes([block[2], block[3]]), &block[4..8]);
     let (out, _) = out.as_chunks_mut::<SMALL>();
@@ -297,6 +327,7 @@ fn iq4_xs(block: &[u8; 136], out: &mut [f32; SUPER]) {
 }
 
 /// A power of two, then numbers of [`E2M1`], halved by it.
+#[inline(always)]
 fn mxfp4(block: &[u8; 17], out: &mut [f32; SMALL]) {
     let exponent = u32::from(block[0]);
     let d = f32::from_bits(if exponent < 2 { 0x0020_0000 << exponent } else { (exponent - 1) << 23 });

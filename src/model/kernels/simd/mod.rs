@@ -11,7 +11,11 @@ mod softmax;
 use std::sync::LazyLock;
 
 use self::softmax::{cap_and_bias_body, cap_slope_body, exp_sum_body, softmax_backward_body, softmax_body};
-use super::{Activation, KernelPath, NormKind, packed::PANEL};
+use super::{
+    Activation, KernelPath, NormKind,
+    blocks::{self, BlockType},
+    packed::PANEL,
+};
 
 /// The score of a sink that takes nothing.
 pub(super) const NO_SINK: f32 = f32::NEG_INFINITY;
@@ -127,6 +131,11 @@ kernel! {
 }
 
 kernel! {
+    /// The numbers of blocks in single precision.
+    widen_blocks = widen_blocks_body(kind: BlockType, bytes: &[u8], out: &mut [f32])
+}
+
+kernel! {
     /// `sums[c] = Σ x[i] · panel[i, c]`, each sum in the order of `i`.
     row_product = row_product_body(x: &[f32], panel: &[f32], sums: &mut [f32; PANEL])
 }
@@ -174,6 +183,12 @@ fn widen_body<const FMA: bool>(x: &[half::bf16], out: &mut [f32]) {
     for (out, x) in out.iter_mut().zip(x) {
         *out = f32::from_bits(u32::from(x.to_bits()) << 16);
     }
+}
+
+#[inline(always)]
+fn widen_blocks_body<const FMA: bool>(kind: BlockType, bytes: &[u8], out: &mut [f32]) {
+    // Products and sums are never fused: every number has the same bits on every processor.
+    blocks::widen(kind, bytes, out);
 }
 
 /// `a · b + c`, fused where the instruction set has it.
