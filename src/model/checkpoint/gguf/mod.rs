@@ -92,8 +92,10 @@ impl GgufModel {
         let factors = factors(file, &tensors)?;
         let facts = Facts::new(&metadata, architecture, &tensors, factors);
         let config = (known.config)(&facts).map_err(GgufError::Unsupported)?;
-        facts.check_all_asked().map_err(GgufError::Unsupported)?;
         let heads = HeadCounts::of(&facts).map_err(GgufError::Unsupported)?;
+        // What old converters noted of where the weights came from.
+        facts.leave(&["tensor_data_layout"]);
+        facts.check_all_asked().map_err(GgufError::Unsupported)?;
         let tables = (known.tables)(&facts);
         let mut mapped = Vec::with_capacity(tensors.len());
         for tensor in &tensors {
