@@ -114,8 +114,8 @@ impl Model {
         let config = Config::read(files, families::type_of_class)?.with_changes(changes);
         families::check(&config)?;
         key_audit::check(&config, families::keys_of)?;
-        config.check_precision()?;
-        let mut weights = Weights::open(files, engine, control)?;
+        let how = config.quantization()?;
+        let mut weights = Weights::open(files, how, engine, control)?;
         // Everything that can be refused is found before gigabytes are read.
         let rehearsed = engine.install(|| weights.rehearse(|weights| families::build(&config, weights)));
         // A value of the wrong kind may be why it could not be built.

@@ -207,6 +207,8 @@ mod project_files;
 mod projection;
 /// What captures say about how they were made, and what recomputing makes of it, in files too.
 mod provenance;
+/// Weights of few bits.
+mod quantized;
 /// Agreement of methods with words that people marked.
 mod rationales;
 /// Recurrent classifiers: one query over the states of a bidirectional LSTM, sparsemax, word gates.

@@ -128,7 +128,8 @@ fn gradients(model: &Model, (encoded, edits): (&Encoded, &[Edit]), capture: &Cap
 #[test]
 fn every_family_stored_in_two_bytes_gives_the_bits_of_four() {
     let mut n_tried = 0;
-    for name in families() {
+    // Its experts are stored in four bits.
+    for name in families().into_iter().filter(|name| name != "gpt_oss-mxfp4") {
         for dtype in [Dtype::BF16, Dtype::F16] {
             let Some(both) = Both::of(&name, dtype) else { continue };
             let [two, four] = both.models();

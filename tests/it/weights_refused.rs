@@ -232,7 +232,9 @@ fn quantised_weights_are_recognised() {
         (r#"{"quant_method": "gptq", "bits": 4}"#, "(gptq, 4 bits)"),
         (r#"{"quant_method": "bitsandbytes", "load_in_8bit": true, "bits": null}"#, "(bitsandbytes, 8 bits)"),
         (r#"{"load_in_4bit": true}"#, "4 bits"),
-        (r#"{"quant_method": "fp8"}"#, "(fp8)"),
+        (r#"{"quant_method": "fp8", "fmt": "e5m2"}"#, "(fp8)"),
+        (r#"{"quant_method": "compressed-tensors", "format": "pack-quantized"}"#, "(compressed-tensors)"),
+        (r#"{"quant_method": "hqq"}"#, "(hqq)"),
     ];
     for (settings, how) in settings {
         let folder = model_with("bert", &[(SINGLE, bin("bert-tied.bin"))]);

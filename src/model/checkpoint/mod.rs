@@ -13,6 +13,7 @@ pub(crate) mod ids;
 pub(crate) mod key_audit;
 mod lens;
 mod others;
+pub(crate) mod quantization;
 mod recognise;
 mod sae;
 pub(crate) mod weights;

@@ -1,20 +1,26 @@
-//! Configurations that other programs write: of quantised weights, and of models without a `model_type`.
+//! Configurations of quantised weights, and those that other programs write: of models without a `model_type`.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Config, formats::RECORD};
+use super::{Config, formats::RECORD, quantization::Quantization};
 use crate::model::LoadError;
 
 impl Config {
-    /// Refuses weights that the file says are quantised; MLX says so under a name of its own.
-    pub fn check_precision(&self) -> Result<(), LoadError> {
+    /// How the file says that weights are quantised; MLX says so under a name of its own.
+    ///
+    /// # Errors
+    /// For ways that are not read.
+    pub fn quantization(&self) -> Result<Option<Quantization>, LoadError> {
         let names = ["quantization_config", "compression_config", "quantization"];
         let found = names.into_iter().find_map(|name| {
             let (name, value) = self.values.get_key_value(name)?;
             Some((name, value, value.as_object()?))
         });
-        let Some((name, value, settings)) = found else { return Ok(()) };
+        let Some((name, value, settings)) = found else { return Ok(None) };
         self.note(name, Some(value));
+        if let Some(how) = known(settings) {
+            return Ok(Some(how));
+        }
         let flag = |name: &str| settings.get(name).and_then(Value::as_bool).unwrap_or(false);
         let bits = match settings.get("bits").and_then(Value::as_u64) {
             None if flag("load_in_4bit") => Some(4),
@@ -49,5 +55,16 @@ impl Config {
             },
             None => self.error("it names no model_type, which says what kind of model this is (such as “bert”)"),
         }
+    }
+}
+
+/// The way that settings describe, if it is read.
+fn known(settings: &Map<String, Value>) -> Option<Quantization> {
+    let text = |name: &str| settings.get(name).and_then(Value::as_str);
+    match text("quant_method")? {
+        "mxfp4" => Some(Quantization::Mxfp4),
+        "fp8" if text("fmt").is_none_or(|format| format == "e4m3") => Some(Quantization::Fp8),
+        "compressed-tensors" if text("format") == Some("float-quantized") => Some(Quantization::CompressedFloat),
+        _ => None,
     }
 }

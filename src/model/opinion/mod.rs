@@ -196,6 +196,9 @@ pub(crate) enum OpinionPlan {
 pub(crate) fn plan(config: &Config, ask: Option<OpinionPlan>, head: Option<HeadKind>) -> Result<Plan, String> {
     let settings = &ConfigMap::new(config.entries());
     match ask {
+        Some(_) if !matches!(config.quantization(), Ok(None)) => {
+            Err("it does not read weights that are stored in few bits as this checkpoint's are".to_owned())
+        }
         None => {
             let model_type = config.model_type().unwrap_or_default();
             Err(format!("it has no implementation of “{model_type}” to compare with"))

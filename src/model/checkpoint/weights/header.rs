@@ -51,13 +51,23 @@ fn entry(tensor: &Declared, data_start: u64) -> Result<TensorEntry, String> {
         return Err("has no valid shape".to_owned());
     }
     let dtype = Dtype::from_name(dtype_name);
-    if let Some(dtype) = dtype
-        && tensor.implied_bytes(dtype.bytes_of(1)) != Some(tensor.n_bytes())
+    let size = dtype.map(|dtype| dtype.bytes_of(1)).or_else(|| size_of_code(dtype_name));
+    if let Some(size) = size
+        && tensor.implied_bytes(size) != Some(tensor.n_bytes())
     {
         return Err(format!("has the shape {shape:?} in {dtype_name}, but {} bytes", tensor.n_bytes()));
     }
     let (dtype_name, shape) = (dtype_name.clone(), shape.clone());
     Ok(TensorEntry { dtype_name, dtype, shape, order: None, shift: 0.0, start: data_start + begin })
+}
+
+/// Bytes of a number of a type that quantised weights have.
+fn size_of_code(dtype_name: &str) -> Option<usize> {
+    match dtype_name {
+        "U8" | "I8" | "F8_E4M3" | "F8_E8M0" => Some(1),
+        "I32" | "U32" => Some(4),
+        _ => None,
+    }
 }
 
 fn check_disjoint(tensors: &[Declared]) -> Result<(), String> {

@@ -9,6 +9,9 @@ use crate::model::{
     run::{Progress, Stage},
 };
 
+/// How the file names tensors of four-bit numbers ([`super::quantized`]), whose rows are the outputs of maps.
+const BLOCKS: &str = "_blocks";
+
 impl Weights<'_> {
     /// Map `idx` of the `n` that lie one after the other in the tensor `name` `[n, d_in, d_out]`, with its bias in
     /// `{name}_bias` `[n, d_out]`. `order[i]` is the output of the file that becomes output `i`.
@@ -19,14 +22,26 @@ impl Weights<'_> {
         (d_in, d_out): (usize, usize),
         order: Option<&[usize]>,
     ) -> Result<Linear, LoadError> {
-        let shape = [n, d_in, d_out];
+        let blocks = format!("{name}{BLOCKS}");
+        let (name_in_file, shape, stored) = if self.has(&blocks) {
+            (blocks.as_str(), [n, d_out, d_in], Stored::OutIn)
+        } else {
+            (name, [n, d_in, d_out], Stored::InOut)
+        };
         let mut values = std::mem::take(&mut self.scratch);
-        let half = self.read_one(&mut values, name, &shape, idx)?;
+        let half = self.read_one(&mut values, name_in_file, &shape, idx)?;
         if let Some(order) = order.filter(|_| !self.is_rehearsing()) {
-            let of_row = |row: &[f32]| order.iter().map(|&column| row[column]).collect::<Vec<_>>();
-            values = values.chunks_exact(d_out.max(1)).flat_map(of_row).collect();
+            values = match stored {
+                Stored::OutIn => {
+                    order.iter().flat_map(|&row| values[row * d_in..(row + 1) * d_in].iter().copied()).collect()
+                }
+                Stored::InOut => {
+                    let of_row = |row: &[f32]| order.iter().map(|&column| row[column]).collect::<Vec<_>>();
+                    values.chunks_exact(d_out.max(1)).flat_map(of_row).collect()
+                }
+            };
         }
-        let weight = self.weight(&values, (d_in, d_out), Stored::InOut, half)?;
+        let weight = self.weight(&values, (d_in, d_out), stored, half)?;
         self.scratch = values;
         let mut bias = Vec::new();
         self.read_one(&mut bias, &format!("{name}_bias"), &[n, d_out], idx)?;
@@ -73,7 +88,7 @@ impl Weights<'_> {
         }
         self.audit.n_params += n as u64;
         self.audit.n_bytes += kernels::bytes_of(n as u64);
-        self.used.insert(found);
+        self.note_used(found);
         Ok(half)
     }
 }

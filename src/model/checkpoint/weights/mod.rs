@@ -14,6 +14,7 @@ mod linear;
 mod lora;
 mod names;
 mod pickle;
+mod quantized;
 mod read;
 mod refuse;
 mod shards;
@@ -32,10 +33,12 @@ use self::{
     entry::{Dtype, TensorEntry},
     lora::Lora,
     names::{OLD_NAMES, Placement},
+    quantized::Quantized,
 };
 use super::{
     ModelFiles,
     audit::{Audit, Role, TensorFact},
+    quantization::Quantization,
 };
 use crate::{
     model::{
@@ -59,6 +62,8 @@ pub(crate) struct Weights<'a> {
     shards: Vec<String>,
     /// Tensor name to shard and place; the shard after the last one is the adapter's file.
     entries: BTreeMap<String, (usize, TensorEntry)>,
+    /// Those that the files hold in few bits.
+    quantized: BTreeMap<String, Quantized>,
     /// The adapter that is merged into what is read.
     adapter: Option<Lora<'a>>,
     /// What all names begin with: that of a part whose family does not know that it is one.
@@ -76,7 +81,12 @@ pub(crate) struct Weights<'a> {
 
 impl<'a> Weights<'a> {
     /// Reads what all weight files declare, and refuses what cannot be loaded.
-    pub fn open(files: &'a ModelFiles, engine: &Engine, control: &'a Control<'a>) -> Result<Self, LoadError> {
+    pub fn open(
+        files: &'a ModelFiles,
+        how: Option<Quantization>,
+        engine: &Engine,
+        control: &'a Control<'a>,
+    ) -> Result<Self, LoadError> {
         let shards = shards::names(files)?;
         let mut entries = BTreeMap::new();
         let weights_source = match shards.as_slice() {
@@ -97,6 +107,9 @@ impl<'a> Weights<'a> {
                 entries.insert(names::without_wrappers(name), (idx, entry));
             }
         }
+        let quantized = how.map(|how| quantized::take(&mut entries, how)).transpose();
+        let quantized = quantized.map_err(|reason| refuse::quantized(files, reason))?.unwrap_or_default();
+        audit.warnings.extend(how.filter(|_| !quantized.is_empty()).map(|how| how.told().to_owned()));
         let adapter = files.merged().map(|adapter| Lora::open(adapter, &entries)).transpose()?;
         for (name, entry) in adapter.iter().flat_map(Lora::whole) {
             entries.insert(name.to_owned(), (shards.len(), entry.clone()));
@@ -104,6 +117,7 @@ impl<'a> Weights<'a> {
         audit.warnings.extend(adapter.as_ref().map(Lora::told));
         let mut weights = Self {
             files,
+            quantized,
             adapter,
             control,
             device: engine.device().clone(),
@@ -117,7 +131,7 @@ impl<'a> Weights<'a> {
             audit,
             rehearsing: false,
         };
-        refuse::check(files, &weights.entries)?;
+        refuse::check(files, &weights.entries, &weights.quantized)?;
         weights.check_memory(engine)?;
         weights.audit.dtypes = weights.dtypes();
         Ok(weights)
@@ -229,7 +243,7 @@ impl<'a> Weights<'a> {
         self.audit.n_params += n as u64;
         self.audit.n_bytes += kernels::bytes_of(n as u64);
         self.note_half(n);
-        self.used.insert(found);
+        self.note_used(found);
         Ok(table.finish(shape)?)
     }
 
@@ -364,19 +378,29 @@ impl<'a> Weights<'a> {
             }
             self.audit.n_params += entry.n_values() as u64;
             self.audit.n_bytes += kernels::bytes_of(entry.n_values() as u64);
-            self.used.insert(name);
+            self.note_used(name);
         }
         Ok(half)
     }
 
-    /// Fills `out` with the numbers of a tensor from `first` on, of all that are in order; else with all.
+    /// Fills `out` with the numbers of a tensor from `first` on, of all that are in order or few bits; else with all.
     fn fill_from(&self, name: &str, first: usize, out: &mut [f32]) -> Result<(), LoadError> {
+        if let Some(quantized) = self.quantized.get(name) {
+            return quantized.fill(self.files, &self.shards, name, first, out);
+        }
         let (shard, entry) = &self.entries[name];
         let shard = self.shards.get(*shard).map_or("", String::as_str);
         match entry.dtype.filter(|_| entry.is_plain()) {
             Some(dtype) => read::fill_from(self.files, shard, (name, dtype, entry.start), first, out),
             None => read::fill(self.files, shard, name, entry, out),
         }
+    }
+
+    /// Notes that a tensor was read, and what scales it with it.
+    fn note_used(&mut self, name: String) {
+        let companions = self.quantized.get(&name).map(|quantized| quantized.companions.clone());
+        self.used.extend(companions.into_iter().flatten());
+        self.used.insert(name);
     }
 
     /// The name in the file, when the tensor is there with a usable type and the expected shape.
@@ -441,7 +465,11 @@ impl MemoryNeed {
     pub(crate) fn of(files: &ModelFiles) -> Result<Self, LoadError> {
         let mut entries = Vec::new();
         for (idx, shard) in shards::names(files)?.iter().enumerate() {
-            entries.extend(shards::open(files, shard)?.0.into_iter().map(|(name, entry)| (name, (idx, entry))));
+            let found = shards::open(files, shard)?.0.into_iter();
+            entries.extend(found.map(|(name, entry)| {
+                let measured = quantized::measured(&name, entry);
+                (name, (idx, measured))
+            }));
         }
         let entries = entries.iter().map(|(name, entry)| (name, entry));
         Ok(Self { bytes: needed(entries), free_bytes: free_memory() })

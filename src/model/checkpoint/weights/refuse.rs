@@ -1,9 +1,9 @@
 //! Weights that are whole and well-formed, but not what a model can run on: quantised ones, and
 //! adapters that are not merged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::entry::TensorEntry;
+use super::{entry::TensorEntry, quantized::Quantized};
 use crate::model::{
     LoadError,
     checkpoint::{ModelFiles, formats::way_of_adapter},
@@ -68,8 +68,20 @@ fn adapter(name: &str) -> Option<&'static str> {
     name.split('.').find_map(of)
 }
 
-/// Judges by names and types alone; a `quantization_config` is noticed before.
-pub(super) fn check(files: &ModelFiles, entries: &BTreeMap<String, (usize, TensorEntry)>) -> Result<(), LoadError> {
+/// Weights of few bits that are not as their configuration says.
+pub(super) fn quantized(files: &ModelFiles, reason: String) -> LoadError {
+    LoadError::Damaged { file: "the weights".to_owned(), path: files.location(), reason }
+}
+
+/// Judges by names and types alone, of all but those of `quantized`; a `quantization_config` is noticed before.
+pub(super) fn check(
+    files: &ModelFiles,
+    entries: &BTreeMap<String, (usize, TensorEntry)>,
+    quantized: &BTreeMap<String, Quantized>,
+) -> Result<(), LoadError> {
+    let read: BTreeSet<&String> =
+        quantized.iter().flat_map(|(name, tensor)| tensor.companions.iter().chain([name])).collect();
+    let entries: BTreeMap<_, _> = entries.iter().filter(|(name, _)| !read.contains(name)).collect();
     let by_name = entries.keys().find_map(|name| QUANTISED_NAMES.iter().find(|(suffix, _)| name.ends_with(suffix)));
     let by_type = || {
         let weights = entries.iter().filter(|(name, _)| name.ends_with("weight"));

@@ -1,0 +1,166 @@
+//! 8-bit floating point (e4m3): a byte for each number, and a grid of scales over the last two dimensions, or one scale.
+
+use std::{collections::BTreeMap, iter};
+
+use rayon::prelude::*;
+
+use super::{CodeForm, EntryTable, PIECE, Quantized, StoredBytes};
+use crate::model::{
+    LoadError,
+    checkpoint::weights::entry::{Dtype, TensorEntry},
+};
+
+/// The type's name in a file.
+pub(super) const E4M3: &str = "F8_E4M3";
+
+/// How scales lie over a tensor.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScaleGrid {
+    /// Rows and columns of the tensor.
+    dims: (usize, usize),
+    /// Rows and columns of what shares a scale.
+    block: (usize, usize),
+}
+
+impl ScaleGrid {
+    /// A tensor of these dimensions under scales of those; `None` when they do not fit.
+    fn new(shape: &[usize], scales: &[usize]) -> Option<Self> {
+        let (rows, columns, outer) = match shape {
+            [columns] => (1, *columns, &[][..]),
+            [outer @ .., rows, columns] => (*rows, *columns, outer),
+            [] => return None,
+        };
+        let (n_rows, n_columns, outer_scales) = match scales {
+            [] | [1] => (1, 1, &[][..]),
+            [outer @ .., rows, columns] => (*rows, *columns, outer),
+            [_] => return None,
+        };
+        let divides = |n: usize, parts: usize| parts > 0 && n.is_multiple_of(parts);
+        let is_one = scales.iter().product::<usize>() == 1 && outer.is_empty();
+        let fits = divides(rows, n_rows) && divides(columns, n_columns) && (is_one || outer == outer_scales);
+        fits.then(|| Self { dims: (rows, columns), block: (rows / n_rows, columns / n_columns) })
+    }
+
+    /// The scale of the number at `at`, and how many numbers from there on in its row share it.
+    fn run(self, at: usize) -> (usize, usize) {
+        let ((rows, columns), (block_rows, block_columns)) = (self.dims, self.block);
+        let (row, column) = (at / columns, at % columns);
+        let (outer, row) = (row / rows, row % rows);
+        let (n_rows, n_columns) = (rows / block_rows, columns / block_columns);
+        let scale = (outer * n_rows + row / block_rows) * n_columns + column / block_columns;
+        (scale, block_columns - column % block_columns)
+    }
+}
+
+/// Each tensor of this type with a `{name}{suffix}` beside it becomes one of numbers.
+pub(super) fn take(entries: &mut EntryTable, suffix: &str) -> Result<BTreeMap<String, Quantized>, String> {
+    let mut found = BTreeMap::new();
+    let is_small = |entry: &TensorEntry| entry.dtype_name == E4M3 && entry.order.is_none();
+    let names = entries.iter().filter(|(_, (_, entry))| is_small(entry)).map(|(name, _)| name.clone());
+    for name in names.collect::<Vec<_>>() {
+        let scales_name = format!("{name}{suffix}");
+        let codes = entries[&name].clone();
+        let Some(scales) = entries.get(&scales_name).cloned() else {
+            return Err(format!("{name} is of 8-bit floating point and has no {scales_name} beside it"));
+        };
+        let (shape, of_scales) = (&codes.1.shape, &scales.1.shape);
+        let Some(grid) = ScaleGrid::new(shape, of_scales) else {
+            return Err(format!("{name} {shape:?} is no whole number of blocks under {scales_name} {of_scales:?}"));
+        };
+        if scales.1.dtype.is_none() && !is_exponent(&scales.1) {
+            return Err(format!("{scales_name} is of the type {}, which is not read", scales.1.dtype_name));
+        }
+        let entry = TensorEntry { dtype: Some(Dtype::F32), ..codes.1.clone() };
+        entries.insert(name.clone(), (codes.0, entry));
+        // What activations were divided by, where they were quantised, too.
+        let others = ["input_scale", "activation_scale"];
+        let stem = name.strip_suffix("weight").unwrap_or(&name);
+        let others = others.iter().map(|other| format!("{stem}{other}")).filter(|other| entries.contains_key(other));
+        let companions = iter::once(scales_name).chain(others).collect();
+        found.insert(name, Quantized { form: CodeForm::Fp8(grid), codes, scales, companions });
+    }
+    Ok(found)
+}
+
+/// Whether a scale is a byte that counts powers of two.
+fn is_exponent(entry: &TensorEntry) -> bool {
+    ["F8_E8M0", "U8"].contains(&entry.dtype_name.as_str())
+}
+
+/// Fills `out` with the numbers from `first` on.
+pub(super) fn fill(
+    stored: StoredBytes<'_>,
+    codes: &(usize, TensorEntry),
+    scales: (&str, &(usize, TensorEntry)),
+    grid: ScaleGrid,
+    (first, out): (usize, &mut [f32]),
+) -> Result<(), LoadError> {
+    let (values, scales) = (values(), numbers(stored, scales)?);
+    out.par_chunks_mut(PIECE).enumerate().try_for_each(|(nth, piece)| {
+        let first = first + nth * PIECE;
+        let bytes = stored.bytes(codes, first, piece.len())?;
+        let mut at = 0;
+        while at < piece.len() {
+            let (scale, n) = grid.run(first + at);
+            let end = (at + n).min(piece.len());
+            let scale = scales.get(scale).copied().unwrap_or(f32::NAN);
+            for (out, byte) in piece[at..end].iter_mut().zip(&bytes[at..end]) {
+                *out = values[usize::from(*byte)] * scale;
+            }
+            at = end;
+        }
+        Ok(())
+    })
+}
+
+/// A tensor of scales.
+fn numbers(stored: StoredBytes<'_>, (name, scales): (&str, &(usize, TensorEntry))) -> Result<Vec<f32>, LoadError> {
+    let n = scales.1.n_values();
+    if is_exponent(&scales.1) {
+        let power = |byte: u8| if byte == u8::MAX { f32::NAN } else { (f32::from(byte) - 127.0).exp2() };
+        return Ok(stored.bytes(scales, 0, n)?.into_iter().map(power).collect());
+    }
+    stored.numbers(name, scales)
+}
+
+/// What each byte stands for: a sign, four bits of an exponent and three of a mantissa; no infinity, and two that are no
+/// numbers.
+fn values() -> [f32; 256] {
+    std::array::from_fn(|byte| {
+        let (exponent, mantissa) = ((byte >> 3) & 15, (byte & 7) as f32);
+        let magnitude = match (exponent, byte & 7) {
+            (15, 7) => f32::NAN,
+            (0, _) => mantissa * 2f32.powi(-9),
+            _ => (1.0 + mantissa / 8.0) * 2f32.powi(exponent as i32 - 7),
+        };
+        if byte < 128 { magnitude } else { -magnitude }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stand_for_the_numbers_of_the_type() {
+        let values = values();
+        let some = [0x00, 0x01, 0x07, 0x08, 0x38, 0x7e, 0xc0, 0x80].map(|byte: usize| values[byte]);
+        assert_eq!(some, [0.0, 0.001_953_125, 0.013_671_875, 0.015_625, 1.0, 448.0, -2.0, 0.0]);
+        assert!(values[0x7f].is_nan() && values[0xff].is_nan() && values[0x80].is_sign_negative());
+    }
+
+    #[test]
+    fn scales_are_those_of_the_blocks_that_numbers_lie_in() {
+        // Two matrices of 4 × 6 under scales of 2 × 3 numbers each.
+        let grid = ScaleGrid::new(&[2, 4, 6], &[2, 2, 2]).unwrap();
+        assert_eq!(grid.run(0), (0, 3));
+        assert_eq!(grid.run(4), (1, 2));
+        assert_eq!(grid.run(24 + 3 * 6 + 5), (7, 1));
+        let of_rows = ScaleGrid::new(&[4, 6], &[4, 1]).unwrap();
+        assert_eq!(of_rows.run(13), (2, 5));
+        assert_eq!(ScaleGrid::new(&[4, 6], &[]).unwrap().run(23), (0, 1));
+        for (shape, scales) in [(&[4, 6][..], &[3, 2][..]), (&[4, 6][..], &[4][..]), (&[2, 4, 6][..], &[3, 2, 2][..])] {
+            assert!(ScaleGrid::new(shape, scales).is_none(), "{scales:?}");
+        }
+    }
+}
