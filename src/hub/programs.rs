@@ -83,6 +83,11 @@ impl OtherPrograms {
         models
     }
 
+    /// Whether a folder holds such files and no model of its own.
+    pub fn is_theirs(folder: &Path) -> bool {
+        !folder.join("config.json").is_file() && Listing::of(folder).files.iter().any(|path| is_model(path))
+    }
+
     /// The file of `ollama:NAME` or `ollama:NAME:TAG`.
     pub fn named(&self, name: &str) -> Option<PathBuf> {
         let name = name.strip_prefix(OLLAMA)?;

@@ -135,10 +135,11 @@ pub fn bundled_models() -> Vec<KnownModel> {
     bundled::models().filter_map(|name| Some(describe(name.to_owned(), &bundled::model(name)?))).collect()
 }
 
-/// What is in the local cache, by name.
+/// What is in the local cache, by name; folders of GGUF files are among those of other programs, file by file.
 pub fn cached_models() -> Vec<KnownModel> {
     let models = Cache::from_environment().map(|cache| cache.models()).unwrap_or_default();
-    models.into_iter().map(|(name, folder)| describe(name, &ModelFiles::folder(folder))).collect()
+    let models = models.into_iter().filter(|(_, folder)| !OtherPrograms::is_theirs(folder));
+    models.map(|(name, folder)| describe(name, &ModelFiles::folder(folder))).collect()
 }
 
 /// The checkpoint in a folder, or whose weights file this is; `None` where there is no `config.json`.

@@ -68,6 +68,8 @@ fn models_of_llama_cpp_ollama_and_lm_studio_are_found_by_name() {
             "~/hub/models--owner--name/snapshots/0123/name-q8_0.gguf",
         ]
     );
+    assert!(OtherPrograms::is_theirs(&at("hub/models--owner--name/snapshots/0123")));
+    assert!(!OtherPrograms::is_theirs(&at("hub/models--owner--name/refs")));
     assert_eq!(found.named("ollama:llama3.2"), Some(blob.clone()));
     assert_eq!(found.named("ollama:llama3.2:3b"), Some(blob.clone()));
     assert_eq!(found.named("ollama:evil"), None);
