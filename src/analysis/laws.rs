@@ -72,8 +72,13 @@ impl Law {
 
 /// The deviations of a capture that holds patterns; scores, q, k, v and z are used where they are there.
 pub fn check(capture: &Capture) -> Vec<Law> {
-    let mut sums =
-        Law::new("every row of attention sums to 1, or is hidden altogether", 1e-5, "no whole rows were recorded");
+    let has_sinks = capture.stacks().iter().flat_map(|stack| &stack.layers).any(|layer| layer.sink.is_some());
+    let whole = if has_sinks {
+        "every row of attention sums to 1 with what goes to its head's learned sink, or is hidden altogether"
+    } else {
+        "every row of attention sums to 1, or is hidden altogether"
+    };
+    let mut sums = Law::new(whole, 1e-5, "no whole rows were recorded");
     let mut masked =
         Law::new("keys behind a causal mask or outside a window get exactly 0", 0.0, "every query sees every key");
     let mut softmaxed = Law::new("attention is the softmax of the scores", 1e-6, "no scores were recorded");
