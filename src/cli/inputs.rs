@@ -91,6 +91,7 @@ struct InputRest {
 
 /// How every text is prepared that a subcommand reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct PreparationOptions {
     /// Leave out the special tokens that the tokenizer would add
     #[arg(long)]

@@ -67,7 +67,7 @@ impl OtherPrograms {
         let llama = set("LLAMA_CACHE").or_else(|| at_home(".cache/llama.cpp"));
         let lm_studio = [".lmstudio/models", ".cache/lm-studio/models"].into_iter().filter_map(at_home);
         let folders = llama.into_iter().chain(lm_studio).collect();
-        Self { ollama, folders, cache, home }
+        Self { home, cache, ollama, folders }
     }
 
     /// All models, by name.

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::{
-    BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, Effect, FirstStep, Focus,
-    Grouping, HeadSet, LectureCommand, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind,
-    ViewOptions, arrangement::Arrangement, autosave::OpenState, explanations, figures::figure,
+    BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, Effect, Experiment,
+    FirstStep, Focus, Grouping, HeadSet, LectureCommand, Pane, PaneCommand, SelectionCommand, Session, SessionCommand,
+    Split, ViewKind, ViewOptions, arrangement::Arrangement, autosave::OpenState, explanations, figures::figure,
     navigation::HistoryDirection, notices::Causes,
 };
 use crate::{
@@ -164,34 +164,23 @@ impl Session {
             Command::CloseFirstSteps => self.settings.first_steps.close(),
             Command::SetText(text) => {
                 self.settings.first_steps.type_text();
-                self.panes.leave_example(&mut self.documents);
-                self.active_document().experiment.text = text;
+                self.type_in(|experiment| experiment.text = text);
             }
             Command::SetExcerpt(excerpt) => {
                 self.active_document().experiment.excerpt = excerpt;
                 return self.run();
             }
-            Command::SetTextB(text_b) => {
-                self.panes.leave_example(&mut self.documents);
-                self.active_document().experiment.text_b = text_b;
-            }
+            Command::SetTextB(text_b) => self.type_in(|experiment| experiment.text_b = text_b),
             Command::SetBrackets(brackets) => {
                 self.panes.set_brackets(brackets, &mut self.documents);
                 return self.run();
             }
             Command::SetChat(chat) => {
-                self.panes.leave_example(&mut self.documents);
-                self.active_document().experiment.chat = chat;
+                self.type_in(|experiment| experiment.chat = chat);
                 return self.run();
             }
-            Command::SetSystem(system) => {
-                self.panes.leave_example(&mut self.documents);
-                self.active_document().experiment.system = system;
-            }
-            Command::SetTarget(target) => {
-                self.panes.leave_example(&mut self.documents);
-                self.active_document().experiment.target = target;
-            }
+            Command::SetSystem(system) => self.type_in(|experiment| experiment.system = system),
+            Command::SetTarget(target) => self.type_in(|experiment| experiment.target = target),
             Command::SetWriting(writing) => {
                 (self.settings.writing, self.active_document().experiment.writing) = (writing, writing);
             }
@@ -267,6 +256,12 @@ impl Session {
             Command::Activate => {}
         }
         Vec::new()
+    }
+
+    /// Changes what is to be run, which is no example any more.
+    fn type_in(&mut self, change: impl FnOnce(&mut Experiment)) {
+        self.panes.leave_example(&mut self.documents);
+        change(&mut self.active_document().experiment);
     }
 
     /// Lets the model go on from some tokens.

@@ -35,7 +35,7 @@ impl Document {
         let grouped = self.experiment.grouped(part);
         let bytes = first.span.start..last.span.end;
         if let (WhichText::Text, Some(said)) = (part, &capture.input().content) {
-            return self.bytes_in_template(capture, said, grouped, bytes);
+            return Self::bytes_in_template(capture, said, grouped, bytes);
         }
         let read = [&capture.input().text, &capture.input().text_b, &capture.input().target][part as usize].as_deref();
         if read.is_some_and(|read| read != grouped.text) {
@@ -49,7 +49,6 @@ impl Document {
 
     /// The same of tokens of a text in a chat template: `said` is where in it stands what was said, last the text.
     fn bytes_in_template(
-        &self,
         capture: &Capture,
         said: &[Range<usize>],
         grouped: GroupedText,

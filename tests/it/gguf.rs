@@ -54,7 +54,11 @@ fn blocks_hold_the_numbers_of_the_reference_bit_by_bit() {
         let blocks = tensors.tensor(&format!("{}.blocks", kind.name())).unwrap();
         let values = tensors.tensor(&format!("{}.values", kind.name())).unwrap();
         let n = values.data().len() / 4;
-        assert!(n >= 8 * kind.len() && blocks.data().len() == n / kind.len() * kind.size_bytes(), "{}", kind.name());
+        assert!(
+            n >= 8 * kind.n_values() && blocks.data().len() == n / kind.n_values() * kind.size_bytes(),
+            "{}",
+            kind.name()
+        );
         let mut widened = vec![0.0f32; n];
         kind.widen(blocks.data(), &mut widened);
         let differs = widened.iter().zip(values.data().chunks_exact(4)).position(|(a, b)| a.to_le_bytes() != *b);
@@ -119,9 +123,12 @@ fn said_of(name: &str, changes: &[(&str, &str)]) -> String {
     }
 }
 
+/// A fixture, texts of its file with others in their place, and words of the refusal.
+type Refused<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
+
 #[test]
 fn what_would_be_computed_otherwise_is_refused_by_name() {
-    let cases: [(&str, &[(&str, &str)], &str); 8] = [
+    let cases: [Refused<'_>; 8] = [
         ("llama", &[("llama.rope.freq_base", "llama.rope.freq_bass")], "its key llama.rope.freq_bass is not known"),
         ("llama", &[("blk.0.attn_q", "blk.0.attn_x")], "a tensor blk.0.attn_x.weight, which is not known"),
         ("llama", &[("output_norm.weight", "output_norm.scales")], "a tensor output_norm.scales, which is not known"),

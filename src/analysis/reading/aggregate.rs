@@ -24,9 +24,11 @@ pub(super) fn gather(
     let pattern = |head| pattern(capture, head, queries);
     let one: &dyn Fn(HeadId) -> Result<Matrix, Refusal> = match &reading.source {
         Source::Weights => &pattern,
-        Source::ByValueNorm => &|head| match capture.model().is_effective(head) {
-            true => Err(Refusal::SignedByValue(head)),
-            false => weigh::by_value_norm(capture, head, &pattern(head)?),
+        Source::ByValueNorm => &|head| {
+            if capture.model().is_effective(head) {
+                return Err(Refusal::SignedByValue(head));
+            }
+            weigh::by_value_norm(capture, head, &pattern(head)?)
         },
         Source::Explained(explained) => return explained.gather(capture, &reading.heads),
     };

@@ -315,6 +315,13 @@ fn spot(capture: &Capture, options: &EdgeOptions) -> Result<(), LabError> {
     if head >= n_heads {
         return Err(LabError::unsuited(format!("there is no head {}", head_name(options.head))));
     }
+    if capture.model().is_effective(options.head) {
+        let what = format!("{} compares no query with a key, so it has no scores", head_name(options.head));
+        return Err(LabError::unsuited(what));
+    }
+    if options.by == PartsBy::Back && stack != StackKind::Cross && layer == 0 {
+        return Err(LabError::unsuited(NONE_BEFORE));
+    }
     let (n_query, n_key) = (capture.query_tokens(stack).len(), capture.key_tokens(stack).len());
     let beside = if let Than::Key(key) = options.than { key } else { options.key };
     if options.query >= n_query || options.key.max(beside) >= n_key {
@@ -418,10 +425,6 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     let HeadId { stack, layer, .. } = head;
     let plain = lab.plain()?;
     spot(plain, &options)?;
-    if plain.model().is_effective(head) {
-        let what = format!("{} compares no query with a key, so it has no scores", head_name(head));
-        return Err(LabError::unsuited(what));
-    }
     let missing = || LabError::unsuited(NO_STREAM);
     let is_cross = stack == StackKind::Cross;
     let own = if is_cross { StackKind::Decoder } else { stack };
@@ -447,9 +450,6 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
         Than::Mean => seen,
         Than::Key(other) => seen.into_iter().filter(|(key, _)| *key == other).collect(),
     };
-    if by == PartsBy::Back && !is_cross && layer == 0 {
-        return Err(LabError::unsuited(NONE_BEFORE));
-    }
     if let (Than::Key(other), true) = (than, others.is_empty()) {
         return Err(LabError::unsuited(format!(
             "query {query} cannot see key {other}, so there is nothing to compare"

@@ -188,7 +188,9 @@ fn embedding(
     let table = name("embeddings.token_type_embeddings.weight");
     // A class without segments has none, and leaves it to the file to say so.
     let segment = (n_segments > 0).then(|| weights.tensor(&table, &[n_segments, d_model])).transpose()?;
-    ["embeddings.position_ids", "embeddings.token_type_ids"].iter().for_each(|part| weights.skip(&name(part)));
+    for part in ["embeddings.position_ids", "embeddings.token_type_ids"] {
+        weights.skip(&name(part));
+    }
     let norm = [name("emb_ln"), name("embeddings.LayerNorm")];
     let norm = &norm[usize::from(!weights.has(&format!("{}.weight", norm[0])))];
     let norm = Some(layer_norm(weights, norm, d_model, eps)?);

@@ -4,6 +4,7 @@ use super::{Activation, Config, DeltaNames, ExpertPlan, LoadError, Rotary, Rotar
 
 /// What sets one of these families apart. Keys that another of them reads have no meaning.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Variant {
     pub family: &'static str,
     pub biases: Biases,

@@ -47,7 +47,7 @@ impl Input {
             Self::Text(text) => {
                 let how = self.preparation();
                 let system = self.system().map(str::to_owned);
-                Self::Text(TextInput { how, system, ..text.clone() }).with_target(self.clone())
+                Self::Text(TextInput { system, how, ..text.clone() }).with_target(self.clone())
             }
             target => target.clone().with_target(self.clone()),
         }

@@ -39,8 +39,11 @@ impl BlockRows {
         let mut placed = Vec::with_capacity(parts.len());
         let mut n_rows = 0;
         for part in parts {
-            let row_bytes = d_in / part.kind.len().max(1) * part.kind.size_bytes();
-            if row_bytes == 0 || !d_in.is_multiple_of(part.kind.len()) || !part.bytes.len().is_multiple_of(row_bytes) {
+            let row_bytes = d_in / part.kind.n_values().max(1) * part.kind.size_bytes();
+            if row_bytes == 0
+                || !d_in.is_multiple_of(part.kind.n_values())
+                || !part.bytes.len().is_multiple_of(row_bytes)
+            {
                 bail!("{} bytes of {} are no rows of {d_in} numbers", part.bytes.len(), part.kind.name());
             }
             let n = part.bytes.len() / row_bytes;
@@ -68,7 +71,7 @@ impl BlockRows {
         let row = self.rows.start + row;
         let at = self.parts.partition_point(|(first, _)| *first <= row).saturating_sub(1);
         let Some((first, BlockPart { kind, bytes })) = self.parts.get(at) else { return };
-        let bytes_of = |n: usize| n / kind.len() * kind.size_bytes();
+        let bytes_of = |n: usize| n / kind.n_values() * kind.size_bytes();
         let start = (row - first) * bytes_of(self.d_in);
         kind.widen(&bytes[start + bytes_of(inner.start)..start + bytes_of(inner.end)], out);
     }

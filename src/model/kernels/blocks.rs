@@ -58,7 +58,7 @@ const E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12]
 
 impl BlockType {
     /// Numbers in a block.
-    pub const fn len(self) -> usize {
+    pub const fn n_values(self) -> usize {
         match self {
             Self::Q40 | Self::Q41 | Self::Q50 | Self::Q51 | Self::Q80 | Self::Iq4Nl | Self::Mxfp4 => SMALL,
             Self::Q2K | Self::Q3K | Self::Q4K | Self::Q5K | Self::Q6K | Self::Iq4Xs => SUPER,

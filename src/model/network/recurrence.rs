@@ -185,7 +185,7 @@ mod tests {
         };
         let pattern = with_run(|run| recurrence.pattern(run)).unwrap();
         let expected =
-            [[0.353_553_39, 0.0, 0.0], [-0.083_947_72, 0.585_484_41, 0.0], [0.132_257_25, 0.038_183_77, -0.282_842_71]];
+            [[0.353_553_39, 0.0, 0.0], [-0.083_947_72, 0.585_484_4, 0.0], [0.132_257_25, 0.038_183_77, -0.282_842_7]];
         for (found, expected) in pattern.iter().zip(expected.as_flattened()) {
             assert!((found - expected).abs() < 1e-6, "{pattern:?}");
         }

@@ -267,10 +267,10 @@ fn stack_text(stack: &StackSpec) -> String {
     };
     let of = |mixer: &MixerKind| stack.layers.iter().filter(|layer| layer.mixer == *mixer).count();
     let others = MixerKind::ALL.into_iter().filter(|mixer| !mixer.is_attention() && of(mixer) > 0);
-    let others: String =
+    let others: Vec<String> =
         others.map(|mixer| format!(", {} in {} of {} layers", mixer.title(), of(&mixer), stack.layers.len())).collect();
     let fixed = if stack.layers.iter().any(|layer| layer.fixed) { ", fixed: no attention" } else { "" };
-    format!("{width}{}{others}{fixed}", if stack.causal { "causal" } else { "bidirectional" })
+    format!("{width}{}{}{fixed}", if stack.causal { "causal" } else { "bidirectional" }, others.concat())
 }
 
 pub fn source_name(source: &ModelSource) -> String {

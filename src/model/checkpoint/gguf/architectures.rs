@@ -35,10 +35,7 @@ pub(super) fn known() -> String {
 const ARCHITECTURES: &[Architecture] = &[
     Architecture {
         name: "llama",
-        tables: |facts| match has_experts(facts) {
-            true => vec![EMBEDDING, ATTENTION_PAIRED, NORMS, MIXTRAL],
-            false => vec![EMBEDDING, ATTENTION_PAIRED, NORMS, MLP],
-        },
+        tables: |facts| vec![EMBEDDING, ATTENTION_PAIRED, NORMS, if has_experts(facts) { MIXTRAL } else { MLP }],
         config: llama,
     },
     Architecture { name: "qwen2", tables: |_| vec![EMBEDDING, ATTENTION, NORMS, MLP], config: qwen2 },
@@ -76,18 +73,12 @@ const ARCHITECTURES: &[Architecture] = &[
     Architecture { name: "bert", tables: |_| vec![BERT], config: bert },
     Architecture {
         name: "t5",
-        tables: |facts| match is_gated(facts) {
-            true => vec![T5, T5_GATED],
-            false => vec![T5, T5_PLAIN],
-        },
+        tables: |facts| vec![T5, if is_gated(facts) { T5_GATED } else { T5_PLAIN }],
         config: t5,
     },
     Architecture {
         name: "t5encoder",
-        tables: |facts| match is_gated(facts) {
-            true => vec![T5, T5_GATED],
-            false => vec![T5, T5_PLAIN],
-        },
+        tables: |facts| vec![T5, if is_gated(facts) { T5_GATED } else { T5_PLAIN }],
         config: t5,
     },
 ];

@@ -70,12 +70,6 @@ impl MetaTexts {
         self.ends.len()
     }
 
-    pub fn get(&self, idx: usize) -> Option<&str> {
-        let end = *self.ends.get(idx)?;
-        let start = idx.checked_sub(1).map_or(0, |before| self.ends[before]);
-        Some(&self.text[start..end])
-    }
-
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         self.ends.iter().zip(starts).map(|(&end, start)| &self.text[start..end])

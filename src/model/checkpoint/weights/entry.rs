@@ -37,7 +37,7 @@ impl Dtype {
             Self::F64 => (1, 8),
             Self::F32 => (1, 4),
             Self::F16 | Self::Bf16 => (1, 2),
-            Self::Blocks(kind) => (kind.len(), kind.size_bytes()),
+            Self::Blocks(kind) => (kind.n_values(), kind.size_bytes()),
         }
     }
 

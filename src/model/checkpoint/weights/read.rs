@@ -50,7 +50,9 @@ pub(super) fn fill(
         }
     };
     if entry.shift != 0.0 {
-        out.iter_mut().for_each(|value| *value += entry.shift);
+        for value in &mut *out {
+            *value += entry.shift;
+        }
     }
     match finite {
         Ok(true) => Ok(()),
