@@ -67,7 +67,7 @@ fn with_base(files: ModelFiles) -> Result<(ModelFiles, String), LoadError> {
             let base_name = of_base.default_name();
             (of_base, base_name)
         }
-        (None, None, Some(folder)) => (ModelFiles::folder(folder), base),
+        (None, None, Some(folder)) => (ModelFiles::open(&folder)?, base),
         // Why it cannot be opened alone is said when it is read.
         (None, None, None) => return Ok((files, name)),
     };
@@ -89,7 +89,7 @@ fn with_home(name: &str) -> PathBuf {
 /// When the cache does not hold it.
 pub fn in_cache(name: &str) -> Result<(ModelFiles, String), LoadError> {
     match cached(name) {
-        Some(folder) => with_base(ModelFiles::folder(folder)).map(|(files, _)| (files, name.to_owned())),
+        Some(folder) => with_base(ModelFiles::open(&folder)?).map(|(files, _)| (files, name.to_owned())),
         None => Err(LoadError::NotCached { name: name.to_owned() }),
     }
 }
@@ -150,7 +150,10 @@ pub fn at(path: &Path) -> Option<KnownModel> {
 
 /// The model of a hub id, if it is in the local cache.
 pub fn known_in_cache(id: &str) -> Option<KnownModel> {
-    Some(describe(id.to_owned(), &ModelFiles::folder(cached(id)?)))
+    Some(match ModelFiles::open(&cached(id)?) {
+        Ok(files) => describe(id.to_owned(), &files),
+        Err(error) => KnownModel::new(id.to_owned(), 0).with_problem(&error),
+    })
 }
 
 /// What a path leads to, with the reason where that is no model that opens.
