@@ -50,7 +50,9 @@ fn heads(capture: &Capture) -> Vec<HeadId> {
         capture.model().stacks.iter().flat_map(|stack| {
             stack.layers.iter().enumerate().map(move |(layer, spec)| (stack.kind, layer, spec.n_heads))
         });
-    layers.flat_map(|(stack, layer, n)| (0..n).map(move |head| HeadId { stack, layer, head })).collect()
+    let all = layers.flat_map(|(stack, layer, n)| (0..n).map(move |head| HeadId { stack, layer, head }));
+    // No query of a layer with a state is compared with a key.
+    all.filter(|head| !capture.model().is_effective(*head)).collect()
 }
 
 /// The chains of the first, a middle and the last query of every head, with their strongest keys.
