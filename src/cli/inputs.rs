@@ -78,7 +78,7 @@ struct InputRest {
     /// How texts are prepared.
     #[command(flatten)]
     how: PreparationOptions,
-    /// What the system says before the text in a chat template
+    /// Text of the system before the text, in a chat template
     #[arg(long, value_name = "TEXT", requires = "chat")]
     system: Option<String>,
     /// Text that the decoder of an encoder–decoder is forced to write [default: the model writes]

@@ -40,7 +40,7 @@ impl ChatPanel {
             }
         });
         if experiment.chat.is_some() {
-            let look = Look { name: "System", hint: "What the system says before (nothing)", n_rows: 1 };
+            let look = Look { name: "System", hint: "System text (optional)", n_rows: 1 };
             if let Some(system) = self.system.ui(ui, cx, &experiment.system, &look) {
                 cx.send(Command::SetSystem(system));
             }
