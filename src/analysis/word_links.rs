@@ -47,8 +47,8 @@ pub enum LinkWay {
 
 vocabulary! {
     LinkWay: name, title;
-    ToHead("to-head", "word → its head"),
-    ToDependent("to-dependent", "head → the word"),
+    ToHead("to-head", "dependent → head"),
+    ToDependent("to-dependent", "head → dependent"),
 }
 
 /// The words of a sentence.

@@ -92,7 +92,7 @@ fn relations_that_heads_find_are_those_of_attention_by_hand() {
     assert_eq!((&document["result"]["n"], &det["n_chosen_on"], &det["n"]), (&3.into(), &2.into(), &1.into()));
     assert_eq!((&det["offset"], &det["found_by_offset"]), (&1.into(), &1.0.into()));
     assert!(document["result"]["classes"].as_array().unwrap().iter().any(|row| row["query"] == "DET"));
-    assert!(fs::read_to_string(svg).unwrap().contains("det, word → its head"));
+    assert!(fs::read_to_string(svg).unwrap().contains("det, dependent → head"));
 
     let refused = attnscope(&["analyze", "syntax", "--model", "demo:bert", "--corpus", "demo:sentences"]);
     let said = String::from_utf8_lossy(&refused.stderr);
