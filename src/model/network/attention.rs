@@ -107,25 +107,15 @@ pub(crate) struct MultiHead {
 impl MultiHead {
     /// Self-attention as in the first transformers: no rotary embedding, bias or extra norm.
     pub const fn plain(qkv: Linear, out: Linear, spec: LayerSpec, causal: bool) -> Self {
-        let projections = Projections::Fused(qkv);
-        Self {
-            projections,
-            out,
-            spec,
-            causal,
-            qk_norm: None,
-            clip: None,
-            rotary: None,
-            bias: None,
-            gate: None,
-            sink: None,
-        }
+        Self::with(Projections::Fused(qkv), out, spec, causal)
     }
 
     /// Attention of a decoder to its encoder's stream.
     pub const fn cross(q: Linear, kv: Linear, out: Linear, spec: LayerSpec) -> Self {
-        let projections = Projections::Cross { q, kv };
-        let causal = false;
+        Self::with(Projections::Cross { q, kv }, out, spec, false)
+    }
+
+    const fn with(projections: Projections, out: Linear, spec: LayerSpec, causal: bool) -> Self {
         Self {
             projections,
             out,
