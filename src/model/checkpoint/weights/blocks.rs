@@ -70,11 +70,13 @@ impl Weights<'_> {
         d_in: usize,
     ) -> io::Result<Vec<u8>> {
         let row_bytes = Dtype::Blocks(kind).bytes_of(d_in);
-        let mut bytes = vec![0; rows.len() * row_bytes];
+        // All rows, as some of them may lie anywhere.
+        let n_rows = entry.n_values() / d_in.max(1);
+        let mut bytes = vec![0; n_rows * row_bytes];
         let (mut reader, _) = self.files.reader(shard)?;
         reader.seek(SeekFrom::Start(entry.start))?;
         reader.read_exact(&mut bytes)?;
-        if rows.iter().copied().eq(0..rows.len()) {
+        if rows.iter().copied().eq(0..n_rows) {
             return Ok(bytes);
         }
         Ok(rows.iter().flat_map(|row| &bytes[row * row_bytes..(row + 1) * row_bytes]).copied().collect())
