@@ -132,6 +132,12 @@ impl ChatTemplate {
                 dates::written(now, "%Y-%m-%d")
             ));
         }
+        if chat.thinking.is_some() && !self.reads_thinking {
+            notes.push(
+                "The chat template does not ask whether the model is to think first, so that choice changes nothing"
+                    .to_owned(),
+            );
+        }
         Ok(Conversation { text: rendered, content, notes })
     }
 
