@@ -1,6 +1,6 @@
 """Trains the bundled adapter `demo:gpt-reviews`: low-rank maps (LoRA) that make `demo:gpt` speak of films.
 
-    python examples/train_adapter.py --out RUN --steps 1500
+    python examples/train_adapter.py --out RUN --steps 400
 
 The model is `assets/models/gpt`, whose own weights stay as they are; the texts are the reviews of
 `assets/corpora/reviews.csv`, every fifth of them held out. Each map of queries, keys and values, and each output map of
