@@ -6,6 +6,7 @@ use super::{
     font::Align,
     list::faded,
     measure::{GRID, text_size::SMALL},
+    page::{Captions, Scene},
     palette::Dash,
     pen::Pen,
     views::axes::Axis,
@@ -82,5 +83,40 @@ impl DotRows {
         }
         let below = pos2(chart.center().x, chart.bottom() + 8.0 * GRID);
         pen.text(self.axis, SMALL, weak, below, Align::Center);
+    }
+}
+
+/// Such a chart as a figure.
+#[derive(Clone, Debug)]
+pub struct DotFigure {
+    pub chart: DotRows,
+    /// Points: the least at which nothing overlaps, and those that suit it.
+    pub widths: [f32; 2],
+    pub captions: Captions,
+}
+
+impl Scene for DotFigure {
+    fn width(&self, _: &mut Pen<'_>) -> f32 {
+        self.widths[1]
+    }
+
+    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
+        self.widths[0]
+    }
+
+    fn height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+        self.chart.height()
+    }
+
+    fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+        self.chart.height()
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        self.chart.draw(area, pen);
+    }
+
+    fn captions(&self) -> Captions {
+        self.captions.clone()
     }
 }

@@ -1,11 +1,8 @@
 //! Agreement of methods with marked words as a figure: average precision by method.
 
-use emath::Rect;
-
 use super::{
-    dot_rows::{DotRow, DotRows},
-    page::{Captions, Scene},
-    pen::Pen,
+    dot_rows::{DotFigure, DotRow, DotRows},
+    page::Captions,
     views::joined,
 };
 use crate::{
@@ -18,7 +15,7 @@ const LEAST_WIDTH_PT: f32 = 420.0;
 
 /// Methods over texts with marked words, of one model.
 #[derive(Clone, Debug)]
-pub struct RationaleScene {
+pub struct RationaleSummary {
     /// What the model and its inputs are called.
     pub model: String,
     pub corpus: String,
@@ -29,7 +26,7 @@ pub struct RationaleScene {
     pub n_texts: usize,
 }
 
-impl RationaleScene {
+impl RationaleSummary {
     fn chart(&self) -> DotRows {
         let row = |row: &RationaleRow| DotRow {
             name: row.title.to_owned(),
@@ -44,27 +41,10 @@ impl RationaleScene {
             level: Some((self.chance, "by chance")),
         }
     }
-}
 
-impl Scene for RationaleScene {
-    fn width(&self, _: &mut Pen<'_>) -> f32 {
-        WIDTH_PT
-    }
-
-    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        LEAST_WIDTH_PT
-    }
-
-    fn height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
-        self.chart().height()
-    }
-
-    fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
-        self.chart().height()
-    }
-
-    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        self.chart().draw(area, pen);
+    /// The figure.
+    pub fn figure(&self) -> DotFigure {
+        DotFigure { chart: self.chart(), widths: [LEAST_WIDTH_PT, WIDTH_PT], captions: self.captions() }
     }
 
     fn captions(&self) -> Captions {

@@ -1,11 +1,8 @@
 //! Heads of syntax as a figure: how often the best head finds each relation, beside the best fixed offset.
 
-use emath::Rect;
-
 use super::{
-    dot_rows::{DotRow, DotRows},
-    page::{Captions, Scene},
-    pen::Pen,
+    dot_rows::{DotFigure, DotRow, DotRows},
+    page::Captions,
     views::joined,
 };
 use crate::{
@@ -21,7 +18,7 @@ const MOST_ROWS: usize = 40;
 
 /// Heads of one model over the sentences of a treebank.
 #[derive(Clone, Debug)]
-pub struct LinkScene {
+pub struct LinkSummary {
     /// What the model and its inputs are called.
     pub model: String,
     pub corpus: String,
@@ -30,7 +27,7 @@ pub struct LinkScene {
     pub classes: Vec<ClassRow>,
 }
 
-impl LinkScene {
+impl LinkSummary {
     /// A relation with its way.
     pub fn name(row: &LinkRow) -> String {
         format!("{}, {}", row.relation, row.way.title())
@@ -50,27 +47,10 @@ impl LinkScene {
             level: None,
         }
     }
-}
 
-impl Scene for LinkScene {
-    fn width(&self, _: &mut Pen<'_>) -> f32 {
-        WIDTH_PT
-    }
-
-    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        LEAST_WIDTH_PT
-    }
-
-    fn height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
-        self.chart().height()
-    }
-
-    fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
-        self.chart().height()
-    }
-
-    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        self.chart().draw(area, pen);
+    /// The figure.
+    pub fn figure(&self) -> DotFigure {
+        DotFigure { chart: self.chart(), widths: [LEAST_WIDTH_PT, WIDTH_PT], captions: self.captions() }
     }
 
     fn captions(&self) -> Captions {

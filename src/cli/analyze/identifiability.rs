@@ -18,7 +18,7 @@ use crate::{
     },
     cli::{CliError, open_identified, show_progress},
     figure::{
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         identifiability::IdentityScene,
     },
     model::{Cancelled, Progress, Stage},
@@ -125,7 +125,7 @@ fn rows(inputs: &[Identified]) -> Table {
     let index = |of: &dyn Fn(&Identified, usize) -> usize| {
         DataValues::Index(places().map(|(input, (layer, _))| of(input, layer) as u32).collect())
     };
-    let columns: Vec<(&'static str, DataValues)> = vec![
+    Table::of([
         ("input", index(&|input, _| input.input)),
         ("tokens", index(&|input, _| input.n_tokens)),
         ("layer", index(&|_, layer| layer)),
@@ -135,9 +135,7 @@ fn rows(inputs: &[Identified]) -> Table {
         ("identifiable", number(&|of| Some(of.identifiable))),
         ("mixing", number(&|of| of.mixing)),
         ("mixing_attention", number(&|of| of.mixing_attention)),
-    ];
-    let columns = columns.into_iter().map(|(name, values)| DataColumn { name: name.into(), values });
-    Table { provenance: String::new(), columns: columns.collect() }
+    ])
 }
 
 fn table(scene: &IdentityScene) -> String {

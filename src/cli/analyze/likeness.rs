@@ -14,7 +14,7 @@ use crate::{
     capture::Capture,
     cli::{CliError, open_model, show_progress},
     figure::{
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         likeness::LikenessScene,
     },
     ids::StackKind,
@@ -118,7 +118,7 @@ fn document(scene: &LikenessScene, left_out: &[(usize, String)], asked: &Likenes
 /// A row for the embeddings and for each layer.
 fn rows(rows: &[LikenessRow]) -> Table {
     let number = |of: fn(&LikenessRow) -> f64| DataValues::Number(rows.iter().map(|row| of(row) as f32).collect());
-    let columns: Vec<(&'static str, DataValues)> = vec![
+    Table::of([
         ("place", DataValues::Text((0..rows.len()).map(name).collect())),
         ("own", number(|row| row.own.value)),
         ("own_low", number(|row| row.own.low)),
@@ -129,9 +129,7 @@ fn rows(rows: &[LikenessRow]) -> Table {
         ("conicity", number(|row| row.conicity.value)),
         ("conicity_low", number(|row| row.conicity.low)),
         ("conicity_high", number(|row| row.conicity.high)),
-    ];
-    let columns = columns.into_iter().map(|(name, values)| DataColumn { name: name.into(), values });
-    Table { provenance: String::new(), columns: columns.collect() }
+    ])
 }
 
 fn table(scene: &LikenessScene) -> String {

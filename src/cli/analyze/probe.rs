@@ -19,7 +19,7 @@ use crate::{
     capture::Site,
     cli::{CliError, open_model, show_progress},
     figure::{
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         probe::ProbeScene,
     },
     model::{Progress, Stage},
@@ -210,7 +210,7 @@ fn document(scene: &ProbeScene, left_out: &[(usize, String)], (asked, name): (&P
 fn rows(sites: &[SiteProbe]) -> Table {
     let number =
         |of: &dyn Fn(&SiteProbe) -> f64| DataValues::Number(sites.iter().map(|site| of(site) as f32).collect());
-    let columns: Vec<(&'static str, DataValues)> = vec![
+    Table::of([
         ("site", DataValues::Text(sites.iter().map(|site| site.name.clone()).collect())),
         ("accuracy", number(&|of| of.accuracy.value)),
         ("accuracy_low", number(&|of| of.accuracy.low)),
@@ -222,9 +222,7 @@ fn rows(sites: &[SiteProbe]) -> Table {
         ("selectivity_low", number(&|of| of.selectivity.low)),
         ("selectivity_high", number(&|of| of.selectivity.high)),
         ("learnt", number(&|of| of.learnt)),
-    ];
-    let columns = columns.into_iter().map(|(name, values)| DataColumn { name: name.into(), values });
-    Table { provenance: String::new(), columns: columns.collect() }
+    ])
 }
 
 fn table(scene: &ProbeScene) -> String {

@@ -19,8 +19,8 @@ use crate::{
     cli::{CliError, open_model, show_progress},
     corpus::list::Item,
     figure::{
-        data::{DataColumn, DataValues, Table},
-        rationale::RationaleScene,
+        data::{DataValues, Table},
+        rationale::RationaleSummary,
     },
     ids::{HeadId, Side},
     lab::{self, FieldValues, LabFocus, LabRun, MethodPreset, Target, split_texts},
@@ -83,7 +83,7 @@ pub fn run(asked: &RationaleArguments) -> Result<(), CliError> {
     let scene = scene(asked, &model, &methods, &texts)?;
     let document = document(asked, &scene, &left_out);
     let question = "Do methods call important what a person would?";
-    asked.inputs.tell((&scene, &document), (&RATIONALES, question), || rows(&texts), || table(&scene))
+    asked.inputs.tell((&scene.figure(), &document), (&RATIONALES, question), || rows(&texts), || table(&scene))
 }
 
 /// The columns of these names.
@@ -181,7 +181,7 @@ fn scene(
     model: &Model,
     methods: &[&'static MethodPreset],
     texts: &[MeasuredText],
-) -> Result<RationaleScene, CliError> {
+) -> Result<RationaleSummary, CliError> {
     let row = |column: &&'static MethodPreset| {
         let of: Vec<Plausibility> = texts.iter().filter_map(|text| text.of.get(column.name).copied()).collect();
         RationaleRow::of((column.name, column.title), &of, asked.inputs.samples(), asked.inputs.seed)
@@ -193,7 +193,7 @@ fn scene(
         let what = "no method could be asked about any of the inputs; the warnings say why";
         return Err(CliError::Failed(what.to_owned()));
     }
-    Ok(RationaleScene {
+    Ok(RationaleSummary {
         model: model.spec().name.clone(),
         corpus: asked.inputs.read.name(),
         rows,
@@ -202,7 +202,7 @@ fn scene(
     })
 }
 
-fn document(asked: &RationaleArguments, scene: &RationaleScene, left_out: &[(usize, String)]) -> Value {
+fn document(asked: &RationaleArguments, scene: &RationaleSummary, left_out: &[(usize, String)]) -> Value {
     let number = |of: Estimate| json!({ "value": of.value, "low": of.low, "high": of.high });
     let row = |row: &RationaleRow| {
         json!({
@@ -231,7 +231,7 @@ fn rows(texts: &[MeasuredText]) -> Table {
         |of: fn(&MeasuredText) -> usize| DataValues::Index(all.iter().map(|(text, ..)| of(text) as u32).collect());
     let number =
         |of: fn(&Plausibility) -> f64| DataValues::Number(all.iter().map(|(.., found)| of(found) as f32).collect());
-    let columns: Vec<(&'static str, DataValues)> = vec![
+    Table::of([
         ("input", index(|text| text.number)),
         ("tokens", index(|text| text.n_tokens)),
         ("marked", index(|text| text.n_named)),
@@ -239,12 +239,10 @@ fn rows(texts: &[MeasuredText]) -> Table {
         ("average_precision", number(|found| found.precision)),
         ("recall_at_k", number(|found| found.recall)),
         ("chance", number(|found| found.chance)),
-    ];
-    let columns = columns.into_iter().map(|(name, values)| DataColumn { name: name.into(), values });
-    Table { provenance: String::new(), columns: columns.collect() }
+    ])
 }
 
-fn table(scene: &RationaleScene) -> String {
+fn table(scene: &RationaleSummary) -> String {
     let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
     line(format!(

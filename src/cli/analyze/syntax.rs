@@ -19,8 +19,8 @@ use crate::{
     cli::{CliError, open_model, show_progress},
     corpus::list::{InputList, Item},
     figure::{
-        data::{DataColumn, DataValues, Table},
-        word_links::LinkScene,
+        data::{DataValues, Table},
+        word_links::LinkSummary,
     },
     ids::HeadId,
     model::{Cancelled, Logits, ModelError, Progress, RunPlan, Site, Sites, Stage},
@@ -90,7 +90,7 @@ pub fn run(asked: &SyntaxArguments) -> Result<(), CliError> {
     if let Some((input, why)) = left_out.first() {
         log::warn!("{} left out, such as number {}: {why}", counted(left_out.len(), "input"), input + 1);
     }
-    let scene = LinkScene {
+    let scene = LinkSummary {
         model: model.spec().name.clone(),
         corpus: asked.inputs.read.name(),
         n_sentences: tally.n_sentences(),
@@ -106,7 +106,7 @@ pub fn run(asked: &SyntaxArguments) -> Result<(), CliError> {
     }
     let document = document(&scene, &left_out, asked);
     let question = "Which heads attend along which relation?";
-    asked.inputs.tell((&scene, &document), (&SYNTAX, question), || rows(&tally), || table(&scene))
+    asked.inputs.tell((&scene.figure(), &document), (&SYNTAX, question), || rows(&tally), || table(&scene))
 }
 
 fn columns(list: &InputList, asked: &SyntaxArguments) -> Result<Columns, CliError> {
@@ -196,7 +196,7 @@ fn read(
     if n_words == 0 { Err("it has no words".to_owned()) } else { Ok((tree, places.into_iter().flatten().collect())) }
 }
 
-fn document(scene: &LinkScene, left_out: &[(usize, String)], asked: &SyntaxArguments) -> Value {
+fn document(scene: &LinkSummary, left_out: &[(usize, String)], asked: &SyntaxArguments) -> Value {
     let row = |row: &LinkRow| {
         json!({
             "relation": row.relation, "way": row.way.name(), "n_chosen_on": row.n[0], "n": row.n[1],
@@ -234,19 +234,17 @@ fn rows(tally: &LinkTally) -> Table {
     let index = |of: fn(&(&str, LinkWay, HeadId, usize, usize)) -> usize| {
         DataValues::Index(all.iter().map(|row| of(row) as u32).collect())
     };
-    let columns: Vec<(&'static str, DataValues)> = vec![
+    Table::of([
         ("relation", DataValues::Text(all.iter().map(|row| row.0.to_owned()).collect())),
         ("way", DataValues::Text(all.iter().map(|row| row.1.name().to_owned()).collect())),
         ("layer", index(|row| row.2.layer)),
         ("head", index(|row| row.2.head)),
         ("words", index(|row| row.3)),
         ("found", index(|row| row.4)),
-    ];
-    let columns = columns.into_iter().map(|(name, values)| DataColumn { name: name.into(), values });
-    Table { provenance: String::new(), columns: columns.collect() }
+    ])
 }
 
-fn table(scene: &LinkScene) -> String {
+fn table(scene: &LinkSummary) -> String {
     let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
     line(format!(
@@ -258,7 +256,7 @@ fn table(scene: &LinkScene) -> String {
     for row in &scene.rows {
         line(format!(
             "{}: {} ({} to {}) of {} by {}; {} by the word at {:+}",
-            LinkScene::name(row),
+            LinkSummary::name(row),
             share_text(row.found.value),
             share_text(row.found.low),
             share_text(row.found.high),

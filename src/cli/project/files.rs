@@ -226,34 +226,31 @@ impl Results<'_> {
         };
         let mut columns = Vec::new();
         if space != Space::Positions {
-            columns.push(DataColumn { name: "layer".into(), values: each(&|head, _, _| head.head.layer.to_string()) });
+            columns.push(DataColumn::new("layer", each(&|head, _, _| head.head.layer.to_string())));
         }
         if space.is_per_head() {
-            columns.push(DataColumn { name: "head".into(), values: each(&|head, _, _| head.head.head.to_string()) });
+            columns.push(DataColumn::new("head", each(&|head, _, _| head.head.head.to_string())));
         }
         if space.is_joint() {
-            columns.push(DataColumn { name: "side".into(), values: each(&|_, side, _| side.to_owned()) });
+            columns.push(DataColumn::new("side", each(&|_, side, _| side.to_owned())));
         }
         columns.extend([
-            DataColumn { name: "input".into(), values: each(&|_, _, row| row.input.to_string()) },
-            DataColumn { name: "position".into(), values: each(&|_, _, row| row.position.to_string()) },
-            DataColumn {
-                name: "id".into(),
-                values: each(&|_, _, row| row.id.map_or_else(String::new, |id| id.to_string())),
-            },
-            DataColumn { name: "text".into(), values: each(&|_, _, row| text(row)) },
-            DataColumn { name: "special".into(), values: each(&|_, _, row| u8::from(row.special).to_string()) },
+            DataColumn::new("input", each(&|_, _, row| row.input.to_string())),
+            DataColumn::new("position", each(&|_, _, row| row.position.to_string())),
+            DataColumn::new("id", each(&|_, _, row| row.id.map_or_else(String::new, |id| id.to_string()))),
+            DataColumn::new("text", each(&|_, _, row| text(row))),
+            DataColumn::new("special", each(&|_, _, row| u8::from(row.special).to_string())),
         ]);
         let cloud = self.clouds.cloud();
         for name in cloud.annotations() {
             let values = each(&|_, _, row| cloud.annotation(row.input, name).unwrap_or_default().to_owned());
-            columns.push(DataColumn { name: name.clone().into(), values });
+            columns.push(DataColumn::new(name.clone(), values));
         }
         for (axis, name) in ["x", "y", "z"].into_iter().take(self.dims()).enumerate() {
             let values = self.heads.iter().flat_map(|head| head.layout.iter().skip(axis).step_by(self.dims()).copied());
-            columns.push(DataColumn { name: name.into(), values: DataValues::Number(values.collect()) });
+            columns.push(DataColumn::new(name, DataValues::Number(values.collect())));
         }
-        Table { provenance: String::new(), columns }
+        Table::of(columns)
     }
 }
 

@@ -25,6 +25,19 @@ pub struct DataColumn {
     pub values: DataValues,
 }
 
+impl DataColumn {
+    /// A column of this name.
+    pub fn new(name: impl Into<Cow<'static, str>>, values: DataValues) -> Self {
+        Self { name: name.into(), values }
+    }
+}
+
+impl From<(&'static str, DataValues)> for DataColumn {
+    fn from((name, values): (&'static str, DataValues)) -> Self {
+        Self::new(name, values)
+    }
+}
+
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DataValues {
@@ -60,6 +73,11 @@ impl DataValues {
 }
 
 impl Table {
+    /// These columns, of one length, of which nothing is told yet.
+    pub fn of(columns: impl IntoIterator<Item = impl Into<DataColumn>>) -> Self {
+        Self { provenance: String::new(), columns: columns.into_iter().map(Into::into).collect() }
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.columns.first().map_or(0, |column| column.values.len())

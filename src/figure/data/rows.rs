@@ -62,18 +62,17 @@ impl CellRows {
     }
 
     fn table(self) -> Table {
-        let column = |name: &'static str, values: DataValues| DataColumn { name: name.into(), values };
         let columns = vec![
-            column("stack", DataValues::Text(self.stack)),
-            column("layer", numbers_or_text(self.layer)),
-            column("head", numbers_or_text(self.head)),
-            column("query", DataValues::Index(self.query)),
-            column("query_text", DataValues::Text(self.query_text)),
-            column("key", DataValues::Index(self.key)),
-            column("key_text", DataValues::Text(self.key_text)),
-            DataColumn { name: self.name.unwrap_or("weight".into()), values: DataValues::Number(self.value) },
+            DataColumn::new("stack", DataValues::Text(self.stack)),
+            DataColumn::new("layer", numbers_or_text(self.layer)),
+            DataColumn::new("head", numbers_or_text(self.head)),
+            DataColumn::new("query", DataValues::Index(self.query)),
+            DataColumn::new("query_text", DataValues::Text(self.query_text)),
+            DataColumn::new("key", DataValues::Index(self.key)),
+            DataColumn::new("key_text", DataValues::Text(self.key_text)),
+            DataColumn::new(self.name.unwrap_or("weight".into()), DataValues::Number(self.value)),
         ];
-        Table { provenance: String::new(), columns }
+        Table::of(columns)
     }
 }
 
@@ -139,11 +138,11 @@ pub fn pair(read: &ReadPattern, capture: &Capture, (row, col): (usize, usize)) -
     }
     if read.heads.len() == 1 && !read.signed && read.explained().is_none() {
         let score = read.score(capture, (row, col)).unwrap_or(f32::NAN);
-        table.columns.push(DataColumn { name: "score".into(), values: DataValues::Number(vec![score]) });
+        table.columns.push(DataColumn::new("score", DataValues::Number(vec![score])));
     }
     if let Some((rank, n)) = read.rank(row, col) {
-        table.columns.push(DataColumn { name: "rank".into(), values: DataValues::Index(vec![rank as u32]) });
-        table.columns.push(DataColumn { name: "of".into(), values: DataValues::Index(vec![n as u32]) });
+        table.columns.push(DataColumn::new("rank", DataValues::Index(vec![rank as u32])));
+        table.columns.push(DataColumn::new("of", DataValues::Index(vec![n as u32])));
     }
     table
 }
@@ -152,23 +151,21 @@ pub fn pair(read: &ReadPattern, capture: &Capture, (row, col): (usize, usize)) -
 pub fn links(links: &Links) -> Table {
     let of =
         |number: fn(&Link) -> usize| DataValues::Index(links.heads.iter().map(|link| number(link) as u32).collect());
-    let column = |name: &'static str, values: DataValues| DataColumn { name: name.into(), values };
     let [weight, average] = if links.source == Source::ByValueNorm {
         ["weight_by_value_norm", "average_by_value_norm"]
     } else {
         ["weight", "average"]
     };
-    let columns = vec![
-        column("layer", of(|link| link.head.layer)),
-        column("head", of(|link| link.head.head)),
-        column("query_text", DataValues::Text(vec![links.query.clone(); links.heads.len()])),
-        column("key_text", DataValues::Text(vec![links.key.clone(); links.heads.len()])),
-        column(weight, DataValues::Number(links.heads.iter().map(|link| link.weight).collect())),
-        column("rank", of(|link| link.rank)),
-        column("of", of(|link| link.n_keys)),
-        column(average, DataValues::Number(links.heads.iter().map(|link| link.average.unwrap_or(f32::NAN)).collect())),
-    ];
-    Table { provenance: String::new(), columns }
+    Table::of([
+        ("layer", of(|link| link.head.layer)),
+        ("head", of(|link| link.head.head)),
+        ("query_text", DataValues::Text(vec![links.query.clone(); links.heads.len()])),
+        ("key_text", DataValues::Text(vec![links.key.clone(); links.heads.len()])),
+        (weight, DataValues::Number(links.heads.iter().map(|link| link.weight).collect())),
+        ("rank", of(|link| link.rank)),
+        ("of", of(|link| link.n_keys)),
+        (average, DataValues::Number(links.heads.iter().map(|link| link.average.unwrap_or(f32::NAN)).collect())),
+    ])
 }
 
 /// Left, top, right and bottom of the regions of a picture in its pixels, empty for tokens before them.
@@ -179,7 +176,7 @@ fn region_edges(scene: &ImageScene, n: usize) -> Vec<DataColumn> {
             let region = position.checked_sub(scene.image.n_prefix).and_then(|region| regions.get(region));
             region.map_or_else(String::new, |region| region[nth].to_string())
         };
-        DataColumn { name: name.into(), values: numbers_or_text((0..n).map(at).collect()) }
+        DataColumn::new(name, numbers_or_text((0..n).map(at).collect()))
     };
     ["x0", "y0", "x1", "y1"].into_iter().enumerate().map(edge).collect()
 }
@@ -201,37 +198,41 @@ pub fn image(scene: &ImageScene) -> Table {
     let (rows, cols): (Vec<_>, Vec<_>) = (0..n).map(place).unzip();
     let edges = region_edges(scene, n);
     let role = if scene.picked.1 == PatchRole::Query { "key" } else { "query" };
-    let column = |name: &'static str, values: DataValues| DataColumn { name: name.into(), values };
     let mut columns = vec![
-        column("stack", DataValues::Text(vec![scene.read.stack.name().to_owned(); n])),
-        column("layer", numbers_or_text(vec![layer; n])),
-        column("head", numbers_or_text(vec![head; n])),
-        column("role", DataValues::Text(vec![role.to_owned(); n])),
-        column("position", DataValues::Index((0..n as u32).collect())),
-        column("text", DataValues::Text((0..n).map(|at| scene.names.get(at).cloned().unwrap_or_default()).collect())),
+        DataColumn::new("stack", DataValues::Text(vec![scene.read.stack.name().to_owned(); n])),
+        DataColumn::new("layer", numbers_or_text(vec![layer; n])),
+        DataColumn::new("head", numbers_or_text(vec![head; n])),
+        DataColumn::new("role", DataValues::Text(vec![role.to_owned(); n])),
+        DataColumn::new("position", DataValues::Index((0..n as u32).collect())),
+        DataColumn::new(
+            "text",
+            DataValues::Text((0..n).map(|at| scene.names.get(at).cloned().unwrap_or_default()).collect()),
+        ),
     ];
     if edges.is_empty() {
-        columns.extend([column("row", numbers_or_text(rows)), column("col", numbers_or_text(cols))]);
+        columns.extend([DataColumn::new("row", numbers_or_text(rows)), DataColumn::new("col", numbers_or_text(cols))]);
     }
     columns.extend(edges);
     match scene.stream.as_ref().map(|stream| &stream.values) {
-        None => columns.push(DataColumn {
-            name: scene.picked.0.value_name(&scene.read),
-            values: DataValues::Number(scene.weights()),
-        }),
-        Some(StreamValues::Norms(norms)) => columns.push(column("norm", DataValues::Number(norms.norms.clone()))),
+        None => {
+            let name = scene.picked.0.value_name(&scene.read);
+            columns.push(DataColumn::new(name, DataValues::Number(scene.weights())));
+        }
+        Some(StreamValues::Norms(norms)) => {
+            columns.push(DataColumn::new("norm", DataValues::Number(norms.norms.clone())));
+        }
         Some(StreamValues::Components(components)) => {
             // Tokens before the patches have none.
             let before = std::iter::repeat_n(f32::NAN, scene.image.n_prefix);
             columns.extend(["component_1", "component_2", "component_3"].into_iter().enumerate().map(
                 |(axis, name)| {
                     let places = components.places.iter().map(|place| place[axis]);
-                    column(name, DataValues::Number(before.clone().chain(places).collect()))
+                    DataColumn::new(name, DataValues::Number(before.clone().chain(places).collect()))
                 },
             ));
         }
     }
-    Table { provenance: String::new(), columns }
+    Table::of(columns)
 }
 
 /// One row per arrow that is drawn: by query, then key.
@@ -276,22 +277,21 @@ pub fn points<'a>(
             }
         }
     }
-    let column = |name: &'static str, values: DataValues| DataColumn { name: name.into(), values };
-    let stack = column("stack", DataValues::Text(stack));
-    let layer = (space != Space::Positions).then(|| column("layer", DataValues::Index(layer)));
-    let head = space.is_per_head().then(|| column("head", DataValues::Index(head)));
+    let stack = DataColumn::new("stack", DataValues::Text(stack));
+    let layer = (space != Space::Positions).then(|| DataColumn::new("layer", DataValues::Index(layer)));
+    let head = space.is_per_head().then(|| DataColumn::new("head", DataValues::Index(head)));
     let columns = vec![
-        column("kind", DataValues::Text(kind)),
-        column("position", DataValues::Index(position)),
-        column("text", DataValues::Text(text)),
-        column("x", DataValues::Number(x)),
-        column("y", DataValues::Number(y)),
+        DataColumn::new("kind", DataValues::Text(kind)),
+        DataColumn::new("position", DataValues::Index(position)),
+        DataColumn::new("text", DataValues::Text(text)),
+        DataColumn::new("x", DataValues::Number(x)),
+        DataColumn::new("y", DataValues::Number(y)),
     ];
     // In the plane there is no third coordinate, and one input needs no number.
-    let depth = z.iter().any(|z| *z != 0.0).then(|| column("z", DataValues::Number(z)));
-    let input = (cloud.n_inputs() > 1).then(|| column("input", DataValues::Index(input)));
+    let depth = z.iter().any(|z| *z != 0.0).then(|| DataColumn::new("z", DataValues::Number(z)));
+    let input = (cloud.n_inputs() > 1).then(|| DataColumn::new("input", DataValues::Index(input)));
     let cell = [Some(stack), layer, head].into_iter().flatten();
-    Table { provenance: String::new(), columns: cell.chain(columns).chain(depth).chain(input).collect() }
+    Table::of(cell.chain(columns).chain(depth).chain(input))
 }
 
 /// A number of a part of a view: the part, what the number is of, its row and column, and the number.
@@ -299,14 +299,13 @@ pub type PartRow = (&'static str, String, usize, usize, f64);
 
 /// The numbers of a view of parts.
 pub fn parts(rows: &[PartRow]) -> Table {
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
     let index = |of: fn(&PartRow) -> usize| DataValues::Index(rows.iter().map(|row| of(row) as u32).collect());
     let columns = vec![
-        column("part", DataValues::Text(rows.iter().map(|row| row.0.to_owned()).collect())),
-        column("name", DataValues::Text(rows.iter().map(|row| row.1.clone()).collect())),
-        column("row", index(|row| row.2)),
-        column("column", index(|row| row.3)),
-        column("value", DataValues::Number(rows.iter().map(|row| row.4 as f32).collect())),
+        DataColumn::new("part", DataValues::Text(rows.iter().map(|row| row.0.to_owned()).collect())),
+        DataColumn::new("name", DataValues::Text(rows.iter().map(|row| row.1.clone()).collect())),
+        DataColumn::new("row", index(|row| row.2)),
+        DataColumn::new("column", index(|row| row.3)),
+        DataColumn::new("value", DataValues::Number(rows.iter().map(|row| row.4 as f32).collect())),
     ];
-    Table { provenance: String::new(), columns }
+    Table::of(columns)
 }

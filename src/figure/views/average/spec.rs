@@ -7,7 +7,7 @@ use crate::{
     analysis::cloud_query::{Average, CloudQuery, CloudResult},
     figure::{
         ViewKind,
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{DetailsPart, Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, heatmap::visit_color_map, spec},
     },
@@ -95,18 +95,16 @@ fn table(average: &Average) -> Table {
     }
     let head = average.head;
     let rows = part.len();
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
-    let columns = vec![
-        column("stack", DataValues::Text(vec![head.stack.name().to_owned(); rows])),
-        column("layer", DataValues::Index(vec![head.layer as u32; rows])),
-        column("head", DataValues::Index(vec![head.head as u32; rows])),
-        column("part", DataValues::Text(part)),
-        column("value", DataValues::Text(value)),
-        column("query", DataValues::Number(query)),
-        column("key", DataValues::Number(key)),
-        column("weight", DataValues::Number(weight)),
-        column("deviation", DataValues::Number(deviation)),
-        column("n", DataValues::Number(n)),
-    ];
-    Table { provenance: String::new(), columns }
+    Table::of([
+        ("stack", DataValues::Text(vec![head.stack.name().to_owned(); rows])),
+        ("layer", DataValues::Index(vec![head.layer as u32; rows])),
+        ("head", DataValues::Index(vec![head.head as u32; rows])),
+        ("part", DataValues::Text(part)),
+        ("value", DataValues::Text(value)),
+        ("query", DataValues::Number(query)),
+        ("key", DataValues::Number(key)),
+        ("weight", DataValues::Number(weight)),
+        ("deviation", DataValues::Number(deviation)),
+        ("n", DataValues::Number(n)),
+    ])
 }

@@ -8,7 +8,7 @@ use crate::{
     capture::{Capture, Site},
     figure::{
         ViewKind,
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{Facts, FigureExtent, ViewGroup, ViewSpec, spec},
     },
@@ -123,6 +123,5 @@ pub fn rows(instances: &[Instance], epsilon: f64) -> Table {
         ("erased_attention_gradient", number(&|it| it.erasure.as_ref()?.product)),
         ("erased_random", number(&|it| Some(it.erasure.as_ref()?.random_mean()? as f32))),
     ]);
-    let columns = columns.into_iter().map(|(name, values)| DataColumn { name: name.into(), values });
-    Table { provenance: String::new(), columns: columns.collect() }
+    Table::of(columns)
 }

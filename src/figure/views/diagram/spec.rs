@@ -8,7 +8,7 @@ use crate::{
     capture::{Capture, Site, stack_prefix},
     figure::{
         ViewKind,
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, spec},
     },
@@ -79,12 +79,11 @@ fn table(scene: &DiagramScene) -> Table {
     let number = |of: fn(&NormsAt) -> f64| {
         DataValues::Number(boxes.iter().map(|_| f32::NAN).chain(norms.iter().map(|at| of(at) as f32)).collect())
     };
-    let columns = vec![
-        DataColumn { name: "box".into(), values: DataValues::Text(names.chain(places).collect()) },
-        DataColumn { name: "shape".into(), values: DataValues::Text(shapes.collect()) },
-        DataColumn { name: "norm_mean".into(), values: number(NormsAt::mean) },
-        DataColumn { name: "norm_least".into(), values: number(NormsAt::least) },
-        DataColumn { name: "norm_most".into(), values: number(NormsAt::most) },
-    ];
-    Table { provenance: String::new(), columns }
+    Table::of([
+        ("box", DataValues::Text(names.chain(places).collect())),
+        ("shape", DataValues::Text(shapes.collect())),
+        ("norm_mean", number(NormsAt::mean)),
+        ("norm_least", number(NormsAt::least)),
+        ("norm_most", number(NormsAt::most)),
+    ])
 }

@@ -10,7 +10,7 @@ use crate::{
     },
     figure::{
         ViewKind,
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec, plain},
         views::{Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, scatter::visit_scaling, spec},
     },
@@ -74,19 +74,17 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
 /// One row per head.
 fn table(found: &CloudResult) -> Table {
     let CloudResult::Proxies(proxies) = found else { return Table::default() };
-    let index = |name: &'static str, of: &dyn Fn(usize) -> usize| DataColumn {
-        name: name.into(),
-        values: DataValues::Index((0..proxies.len()).map(|row| of(row) as u32).collect()),
+    let index = |name: &'static str, of: &dyn Fn(usize) -> usize| {
+        (name, DataValues::Index((0..proxies.len()).map(|row| of(row) as u32).collect()))
     };
-    let number = |name: &'static str, of: &dyn Fn(usize) -> Option<f64>| DataColumn {
-        name: name.into(),
-        values: DataValues::Number((0..proxies.len()).map(|row| of(row).map_or(f32::NAN, |x| x as f32)).collect()),
+    let number = |name: &'static str, of: &dyn Fn(usize) -> Option<f64>| {
+        (name, DataValues::Number((0..proxies.len()).map(|row| of(row).map_or(f32::NAN, |x| x as f32)).collect()))
     };
     let before = |row: usize| -> &Correlation { &proxies[row].correlations.before };
     let after = |row: usize| -> &Correlation { &proxies[row].correlations.after };
     let stacks = proxies.iter().map(|proxy| proxy.head.stack.name().to_owned()).collect();
-    let columns = vec![
-        DataColumn { name: "stack".into(), values: DataValues::Text(stacks) },
+    Table::of([
+        ("stack", DataValues::Text(stacks)),
         index("layer", &|row| proxies[row].head.layer),
         index("head", &|row| proxies[row].head.head),
         number("c", &|row| Some(proxies[row].c)),
@@ -99,6 +97,5 @@ fn table(found: &CloudResult) -> Table {
         number("pooled_spearman_after", &|row| after(row).pooled.spearman),
         number("per_query_spearman_before", &|row| before(row).per_query.spearman),
         number("per_query_spearman_after", &|row| after(row).per_query.spearman),
-    ];
-    Table { provenance: String::new(), columns }
+    ])
 }

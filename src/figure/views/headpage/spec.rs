@@ -10,7 +10,7 @@ use crate::{
     analysis::cloud_query::{CloudQuery, CloudResult},
     figure::{
         ViewKind,
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{DetailsPart, Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, spec},
     },
@@ -84,11 +84,9 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
 fn table(found: &CloudResult) -> Table {
     let CloudResult::Page(page) = found else { return Table::default() };
     let ranked: Vec<(usize, usize)> = page.intervals.ranked().collect();
-    let column = |name: &'static str, values: DataValues| DataColumn { name: name.into(), values };
-    let columns = vec![
-        column("input", DataValues::Index(ranked.iter().map(|(input, _)| *input as u32).collect())),
-        column("interval", DataValues::Index(ranked.iter().map(|(_, interval)| *interval as u32).collect())),
-        column("activation", DataValues::Number(ranked.iter().map(|(input, _)| page.activations[*input]).collect())),
-    ];
-    Table { provenance: String::new(), columns }
+    Table::of([
+        ("input", DataValues::Index(ranked.iter().map(|(input, _)| *input as u32).collect())),
+        ("interval", DataValues::Index(ranked.iter().map(|(_, interval)| *interval as u32).collect())),
+        ("activation", DataValues::Number(ranked.iter().map(|(input, _)| page.activations[*input]).collect())),
+    ])
 }

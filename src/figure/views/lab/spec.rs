@@ -161,11 +161,8 @@ fn table(capture: &Capture, answers: &[Answered]) -> Table {
         "column_token",
         "text",
     ];
-    let mut columns: Vec<DataColumn> = names
-        .into_iter()
-        .zip(texts)
-        .map(|(name, cells)| DataColumn { name: name.into(), values: DataValues::Text(cells) })
-        .collect();
-    columns.insert(columns.len() - 1, DataColumn { name: "result".into(), values: DataValues::Number(numbers) });
-    Table { provenance: String::new(), columns }
+    let mut columns: Vec<DataColumn> =
+        names.into_iter().zip(texts).map(|(name, cells)| DataColumn::new(name, DataValues::Text(cells))).collect();
+    columns.insert(columns.len() - 1, DataColumn::new("result", DataValues::Number(numbers)));
+    Table::of(columns)
 }

@@ -8,7 +8,7 @@ use crate::{
     capture::Site,
     figure::{
         ViewKind,
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{DetailsPart, Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, spec},
     },
@@ -86,6 +86,5 @@ fn table(scene: &PathsScene) -> Table {
     if scene.options.measure != PathMeasure::Raw {
         columns.push((scene.value_name(), DataValues::Number(edges.iter().map(|edge| edge.value).collect())));
     }
-    let columns = columns.into_iter().map(|(name, values)| DataColumn { name: name.into(), values });
-    Table { provenance: String::new(), columns: columns.collect() }
+    Table::of(columns)
 }

@@ -8,7 +8,7 @@ use crate::{
     capture::{Matrix, Site},
     figure::{
         ViewKind,
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, spec},
     },
@@ -117,13 +117,11 @@ fn table(scene: &PositionsScene) -> Table {
             (Part::Sinusoids | Part::Table | Part::Cosines | Part::Turns, ..) => {}
         }
     }
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
-    let columns = vec![
-        column("part", DataValues::Text(rows.iter().map(|row| row.0.to_owned()).collect())),
-        column("name", DataValues::Text(rows.iter().map(|row| row.1.clone()).collect())),
-        column("row", DataValues::Index(rows.iter().map(|row| row.2 as u32).collect())),
-        column("column", DataValues::Number(rows.iter().map(|row| row.3 as f32).collect())),
-        column("value", DataValues::Number(rows.iter().map(|row| row.4 as f32).collect())),
-    ];
-    Table { provenance: String::new(), columns }
+    Table::of([
+        ("part", DataValues::Text(rows.iter().map(|row| row.0.to_owned()).collect())),
+        ("name", DataValues::Text(rows.iter().map(|row| row.1.clone()).collect())),
+        ("row", DataValues::Index(rows.iter().map(|row| row.2 as u32).collect())),
+        ("column", DataValues::Number(rows.iter().map(|row| row.3 as f32).collect())),
+        ("value", DataValues::Number(rows.iter().map(|row| row.4 as f32).collect())),
+    ])
 }

@@ -11,7 +11,7 @@ use crate::{
     capture::Site,
     figure::{
         ViewKind,
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, spec},
     },
@@ -104,19 +104,17 @@ fn table(scene: &SimplexScene) -> Table {
             rows.extend(measures.map(|(name, value)| (part, name.to_owned(), String::new(), value)));
         }
     }
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
     let n = rows.len();
     let index = |value: usize| DataValues::Index(vec![value as u32; n]);
     let text = |of: &dyn Fn(usize) -> String| DataValues::Text((0..n).map(of).collect());
-    let columns = vec![
-        column("stack", text(&|_| row.head.stack.name().to_owned())),
-        column("layer", index(row.head.layer)),
-        column("head", index(row.head.head)),
-        column("query", index(row.query)),
-        column("part", text(&|at| rows[at].0.to_owned())),
-        column("name", text(&|at| rows[at].1.clone())),
-        column("of", text(&|at| rows[at].2.clone())),
-        column("value", DataValues::Number(rows.iter().map(|row| row.3 as f32).collect())),
-    ];
-    Table { provenance: String::new(), columns }
+    Table::of([
+        ("stack", text(&|_| row.head.stack.name().to_owned())),
+        ("layer", index(row.head.layer)),
+        ("head", index(row.head.head)),
+        ("query", index(row.query)),
+        ("part", text(&|at| rows[at].0.to_owned())),
+        ("name", text(&|at| rows[at].1.clone())),
+        ("of", text(&|at| rows[at].2.clone())),
+        ("value", DataValues::Number(rows.iter().map(|row| row.3 as f32).collect())),
+    ])
 }

@@ -91,22 +91,21 @@ fn table(scene: &TextScene) -> Table {
     let axis = if tint.on_keys { &scene.read.cols } else { &scene.read.rows };
     let passage = scene.passages.side(tint.on_keys);
     let n = passage.pieces.len();
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
     let side = if tint.on_keys { "key" } else { "query" };
     let parts = |parts: &Parts| {
         let number = |of: &Option<usize>| of.map_or_else(String::new, |of| of.to_string());
         DataValues::Text(parts.of.iter().map(number).collect())
     };
-    let columns = vec![
-        column("side", DataValues::Text(vec![side.to_owned(); n])),
-        column("position", DataValues::Index((0..n).map(|at| axis.position(at).unwrap_or(at) as u32).collect())),
-        column("token", DataValues::Text((0..n).map(|at| axis.text(at).to_owned()).collect())),
-        column("sentence", parts(&passage.sentences)),
-        column("paragraph", parts(&passage.paragraphs)),
-        DataColumn {
-            name: if tint.is_mass { "mass".into() } else { scene.read.value_name() },
-            values: DataValues::Number(tint.values[..n].to_vec()),
-        },
-    ];
-    Table { provenance: String::new(), columns }
+    let value = if tint.is_mass { "mass".into() } else { scene.read.value_name() };
+    Table::of([
+        DataColumn::new("side", DataValues::Text(vec![side.to_owned(); n])),
+        DataColumn::new(
+            "position",
+            DataValues::Index((0..n).map(|at| axis.position(at).unwrap_or(at) as u32).collect()),
+        ),
+        DataColumn::new("token", DataValues::Text((0..n).map(|at| axis.text(at).to_owned()).collect())),
+        DataColumn::new("sentence", parts(&passage.sentences)),
+        DataColumn::new("paragraph", parts(&passage.paragraphs)),
+        DataColumn::new(value, DataValues::Number(tint.values[..n].to_vec())),
+    ])
 }

@@ -8,7 +8,7 @@ use crate::{
     capture::Site,
     figure::{
         ViewKind,
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, spec},
     },
@@ -82,22 +82,20 @@ fn table(scene: &WhyScene) -> Table {
         value,
     };
     rows.extend(parts.into_iter().enumerate().map(of_part));
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
     let index = |of: &dyn Fn(&Row) -> usize| DataValues::Index(rows.iter().map(|row| of(row) as u32).collect());
     let text = |of: &dyn Fn(&Row) -> String| DataValues::Text(rows.iter().map(of).collect());
-    let columns = vec![
-        column("stack", text(&|_| chain.head.stack.name().to_owned())),
-        column("layer", index(&|_| chain.head.layer)),
-        column("head", index(&|_| chain.head.head)),
-        column("query", index(&|_| chain.query)),
-        column("key", index(&|_| chain.key)),
-        column("step", index(&|row| row.step)),
-        column("name", text(&|row| row.name.clone())),
-        column("column", index(&|row| row.column)),
-        column("column_name", text(&|row| row.column_name.clone())),
-        column("value", DataValues::Number(rows.iter().map(|row| row.value).collect())),
-    ];
-    Table { provenance: String::new(), columns }
+    Table::of([
+        ("stack", text(&|_| chain.head.stack.name().to_owned())),
+        ("layer", index(&|_| chain.head.layer)),
+        ("head", index(&|_| chain.head.head)),
+        ("query", index(&|_| chain.query)),
+        ("key", index(&|_| chain.key)),
+        ("step", index(&|row| row.step)),
+        ("name", text(&|row| row.name.clone())),
+        ("column", index(&|row| row.column)),
+        ("column_name", text(&|row| row.column_name.clone())),
+        ("value", DataValues::Number(rows.iter().map(|row| row.value).collect())),
+    ])
 }
 
 /// One number of the table.

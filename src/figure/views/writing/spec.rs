@@ -8,7 +8,7 @@ use crate::{
     capture::{Capture, Site},
     figure::{
         ViewKind,
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{Facts, FigureExtent, ViewGroup, ViewSpec, spec},
     },
@@ -101,15 +101,13 @@ fn table(text: &WrittenText) -> Table {
         })
     });
     let rows: Vec<Row> = text.steps.iter().enumerate().flat_map(of_step).chain(others).collect();
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
     let texts = |of: &dyn Fn(&Row) -> String| DataValues::Text(rows.iter().map(of).collect());
-    let columns = vec![
-        column("step", DataValues::Index(rows.iter().map(|row| row.step as u32).collect())),
-        column("position", DataValues::Index(rows.iter().map(|row| row.position as u32).collect())),
-        column("came", texts(&|row| row.came.clone())),
-        column("token", texts(&|row| row.token.clone())),
-        column("id", texts(&|row| row.id.map_or_else(String::new, |id| id.to_string()))),
-        column("probability", DataValues::Number(rows.iter().map(|row| row.probability).collect())),
-    ];
-    Table { provenance: String::new(), columns }
+    Table::of([
+        ("step", DataValues::Index(rows.iter().map(|row| row.step as u32).collect())),
+        ("position", DataValues::Index(rows.iter().map(|row| row.position as u32).collect())),
+        ("came", texts(&|row| row.came.clone())),
+        ("token", texts(&|row| row.token.clone())),
+        ("id", texts(&|row| row.id.map_or_else(String::new, |id| id.to_string()))),
+        ("probability", DataValues::Number(rows.iter().map(|row| row.probability).collect())),
+    ])
 }
