@@ -231,6 +231,7 @@ impl<'a> ResolvedSpec<'a> {
             heads,
             together: self.spec.together.filter(|_| facts.draws_weights).map(Aggregate::name),
             minus,
+            against: self.measured.against.as_ref().filter(|_| facts.contrasts).map(|against| against.names.clone()),
             pinned: self.pinned(),
             words: self.spec.reading.words,
             writes: self.writes(),

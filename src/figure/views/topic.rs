@@ -24,6 +24,8 @@ pub struct Topic<'a> {
     pub together: Option<&'static str>,
     /// What is subtracted, in words.
     pub minus: Option<String>,
+    /// The two sides that heads are held against each other over, in words.
+    pub against: Option<[String; 2]>,
     pub pinned: Pinned,
     /// Whether pieces of words are merged where weights are drawn.
     pub words: bool,

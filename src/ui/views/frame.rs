@@ -60,6 +60,7 @@ fn topic<'a>(cx: &ViewCtx<'a>) -> Option<Topic<'a>> {
         heads,
         together: pane.options.reading.together.filter(|_| facts.draws_weights).map(|together| together.how.name()),
         minus,
+        against: cx.against.filter(|_| facts.contrasts).map(|other| cx.document.told_from(other)),
         pinned: Pinned { query: selection.pinned.query, key: selection.pinned.key },
         words: pane.options.reading.words,
         writes: pane.options.reading.row_labels(capture, selection.stack()) == RowLabels::Written,

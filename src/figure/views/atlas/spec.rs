@@ -43,7 +43,10 @@ pub const SPEC: ViewSpec = ViewSpec {
     needs: spec::vectors,
     wants: &[],
     unavailable: spec::without_vectors,
-    question: |topic| format!("Which kinds of heads are there over {}?", counted(topic.n_inputs.max(1), "input")),
+    question: |topic| match &topic.against {
+        Some([first, second]) => format!("Which heads differ between {first} and {second}?"),
+        None => format!("Which kinds of heads are there over {}?", counted(topic.n_inputs.max(1), "input")),
+    },
     caveat: |_| "Numbers show what a head attends to, not what the model uses it for".to_owned(),
     sheet_text: |_| "Heads by numbers over all inputs",
     figures,
@@ -92,7 +95,7 @@ fn table(found: &CloudResult, families: Option<&Families>, thresholds: Threshold
     let number = |column: &MetricColumn, what: &str, of: &dyn Fn(&RankedStatistic) -> Option<f64>| {
         let value = |cell: &Option<RankedStatistic>| cell.as_ref().and_then(of).map_or(f32::NAN, |value| value as f32);
         let name = format!("{}{what}", column.metric.name().replace('-', "_"));
-        DataColumn { name: name.into(), values: DataValues::Number(column.cells.iter().map(value).collect()) }
+        DataColumn::new(name, DataValues::Number(column.cells.iter().map(value).collect()))
     };
     let mut columns = head_columns(&found.heads);
     columns.push(kinds_column("kinds", found, &thresholds));
@@ -103,7 +106,7 @@ fn table(found: &CloudResult, families: Option<&Families>, thresholds: Threshold
         columns.push(number(column, "_n", &|cell| Some(cell.statistic.n_rows as f64)));
         columns.push(number(column, "_rank", &|cell| Some(cell.rank as f64)));
     }
-    Table { provenance: String::new(), columns }
+    Table::of(columns)
 }
 
 /// One row per head: of each number its means over the inputs of both sides, and how they differ.
@@ -111,7 +114,7 @@ fn contrasted(found: &ContrastedTables, families: Option<&Families>, thresholds:
     let number = |column: &ContrastColumn, what: &str, of: fn(&ContrastCell) -> Option<f64>| {
         let value = |cell: &Option<ContrastCell>| cell.as_ref().and_then(of).map_or(f32::NAN, |value| value as f32);
         let name = format!("{}{what}", column.metric.name().replace('-', "_"));
-        DataColumn { name: name.into(), values: DataValues::Number(column.cells.iter().map(value).collect()) }
+        DataColumn::new(name, DataValues::Number(column.cells.iter().map(value).collect()))
     };
     let mut columns = head_columns(&found.contrast.heads);
     columns.push(kinds_column("kinds_a", &found.sides[0], &thresholds));
@@ -125,18 +128,17 @@ fn contrasted(found: &ContrastedTables, families: Option<&Families>, thresholds:
         columns.push(number(column, "_p", |cell| cell.contrast.map(|contrast| contrast.p)));
         columns.push(number(column, "_p_corrected", |cell| cell.corrected));
     }
-    Table { provenance: String::new(), columns }
+    Table::of(columns)
 }
 
 /// Stack, layer and head.
 fn head_columns(heads: &[HeadId]) -> Vec<DataColumn> {
-    let index = |name: &'static str, of: fn(&HeadId) -> usize| DataColumn {
-        name: name.into(),
-        values: DataValues::Index(heads.iter().map(|head| of(head) as u32).collect()),
+    let index = |name: &'static str, of: fn(&HeadId) -> usize| {
+        DataColumn::new(name, DataValues::Index(heads.iter().map(|head| of(head) as u32).collect()))
     };
     let stacks = heads.iter().map(|head| head.stack.name().to_owned()).collect();
     vec![
-        DataColumn { name: "stack".into(), values: DataValues::Text(stacks) },
+        DataColumn::new("stack", DataValues::Text(stacks)),
         index("layer", |head| head.layer),
         index("head", |head| head.head),
     ]
@@ -145,7 +147,7 @@ fn head_columns(heads: &[HeadId]) -> Vec<DataColumn> {
 /// The family of each head, from 1.
 fn family_column(heads: &[HeadId], families: &Families) -> DataColumn {
     let family = |head: &HeadId| families.of(*head).map_or(0, |nth| nth as u32 + 1);
-    DataColumn { name: "family".into(), values: DataValues::Index(heads.iter().map(family).collect()) }
+    DataColumn::new("family", DataValues::Index(heads.iter().map(family).collect()))
 }
 
 /// What heads are called.
@@ -154,5 +156,5 @@ fn kinds_column(name: &'static str, table: &StackTable, thresholds: &Thresholds)
         let kinds: Vec<&str> = table.kinds_of(*head, thresholds).iter().map(|(metric, _)| metric.name()).collect();
         kinds.join(" ")
     };
-    DataColumn { name: name.into(), values: DataValues::Text(table.heads.iter().map(kinds).collect()) }
+    DataColumn::new(name, DataValues::Text(table.heads.iter().map(kinds).collect()))
 }
