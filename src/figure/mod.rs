@@ -7,6 +7,7 @@ pub mod apart;
 pub mod chart;
 mod curves;
 pub mod data;
+pub mod diversity;
 mod dot_rows;
 pub mod font;
 pub mod identifiability;

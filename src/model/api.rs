@@ -23,7 +23,7 @@ pub use against::{AGREED, Agreement, Comparison, LIBRARY, Verdict};
 pub use jacobian::MeanJacobians;
 pub use objective::Objective;
 pub use reading::HeadReads;
-pub use twins::{Guide, Schedule, TrainedTwin, TwinOutput, TwinPlan, Twins};
+pub use twins::{Guide, Schedule, TrainedTwin, TwinMeasures, TwinOutput, TwinPlan, Twins};
 pub use variants::{Start, Variant};
 pub use weights::{FinalNorm, Projection};
 pub use wiring::{BlockShape, BranchNorms, HeadMaps, StreamStart};

@@ -23,8 +23,8 @@ mod writing;
 
 pub use api::{
     AGREED, Agreement, BlockShape, BranchNorms, Comparison, FinalNorm, Gradients, Guide, HeadMaps, HeadReads, LIBRARY,
-    MeanJacobians, Model, Objective, Projection, Schedule, Start, StreamStart, TrainedTwin, TwinOutput, TwinPlan,
-    Twins, ValueMaps, Variant, Verdict, next_capture_id,
+    MeanJacobians, Model, Objective, Projection, Schedule, Start, StreamStart, TrainedTwin, TwinMeasures, TwinOutput,
+    TwinPlan, Twins, ValueMaps, Variant, Verdict, next_capture_id,
 };
 pub use checkpoint::{ModelFiles, audit, bundled, gguf_tokenizer, is_lens, is_sae, open_lens, open_sae, write_lens};
 pub use engine::{Engine, EngineError, EngineOptions, lower_priority};

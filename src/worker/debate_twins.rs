@@ -84,17 +84,17 @@ pub struct TwinState {
 }
 
 /// One training of several, as one progress.
-struct Trainings<'a> {
-    control: &'a Control<'a>,
-    done: usize,
-    total: usize,
+pub(super) struct Trainings<'a> {
+    pub control: &'a Control<'a>,
+    pub done: usize,
+    pub total: usize,
 }
 
 impl Trainings<'_> {
     /// Steps of the progress of one training.
     const STEPS: usize = 100;
 
-    fn one<T>(&mut self, work: impl FnOnce(&Control<'_>) -> Result<T, ModelError>) -> Result<T, LabError> {
+    pub fn one<T>(&mut self, work: impl FnOnce(&Control<'_>) -> Result<T, ModelError>) -> Result<T, LabError> {
         let (before, total, control) = (self.done * Self::STEPS, self.total * Self::STEPS, self.control);
         let told = |Progress { stage, done, total: of_one }: Progress| -> Result<(), Cancelled> {
             control(Progress { stage, done: before + Self::STEPS * done / of_one.max(1), total })
@@ -196,7 +196,7 @@ pub fn study(order: TwinOrder<'_>, state: &TwinState) -> Result<TwinStudy, LabEr
 }
 
 /// Texts to train on, and those that are held out, both in the order of the list.
-fn split(n: usize, options: &TwinOptions) -> (Vec<usize>, Vec<usize>) {
+pub(super) fn split(n: usize, options: &TwinOptions) -> (Vec<usize>, Vec<usize>) {
     let mut places: Vec<usize> = (0..n).collect();
     SplitMix::new(SplitMix::of_words([options.seed, n as u64])).shuffle(&mut places);
     let n_held_out = ((n as f64 * options.held_out).round() as usize).clamp(1, n.saturating_sub(1).max(1));
@@ -215,7 +215,8 @@ fn wanted(options: &TwinOptions) -> Vec<(MeasuredTwin, TwinPlan)> {
     let twin = |kind, lambda: Option<f64>, seed: u64| {
         let own = SplitMix::of_words([options.seed, seed]);
         let schedule = Schedule { n_epochs, batch, learning_rate, cooling: COOLING, seed: own };
-        let plan = TwinPlan { is_uniform: kind == TwinKind::Uniform, lambda: lambda.unwrap_or(0.0), schedule };
+        let plan =
+            TwinPlan { is_uniform: kind == TwinKind::Uniform, lambda: lambda.unwrap_or(0.0), conicity: 0.0, schedule };
         (
             MeasuredTwin {
                 kind,
@@ -239,7 +240,7 @@ fn has(state: &TwinState, twin: &MeasuredTwin) -> bool {
 }
 
 /// What the model says of each text, with its own weights, with even and with random ones.
-fn measure(order: TwinOrder<'_>, state: &mut TwinState, control: &Control<'_>) -> Result<(), LabError> {
+pub(super) fn measure(order: TwinOrder<'_>, state: &mut TwinState, control: &Control<'_>) -> Result<(), LabError> {
     let n = order.list.items.len();
     let mut found: [Vec<Reading>; 3] = Default::default();
     for nth in 0..n {
@@ -311,13 +312,13 @@ fn readings_of_other(
     Ok(found)
 }
 
-fn encoded(order: TwinOrder<'_>, texts: &[usize]) -> Result<Vec<Encoded>, LabError> {
+pub(super) fn encoded(order: TwinOrder<'_>, texts: &[usize]) -> Result<Vec<Encoded>, LabError> {
     let of = |text: &usize| Ok(order.model.encode(&input_of(&order.list.items[*text].content, order.how))?);
     texts.iter().map(of).collect()
 }
 
 /// Training reads many texts at once: its numbers are those of the model.
-fn check_batches(twins: &Twins, base: &[Reading]) -> Result<(), LabError> {
+pub(super) fn check_batches(twins: &Twins, base: &[Reading]) -> Result<(), LabError> {
     let near = |a: &[f32], b: &[f32]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < CLOSE);
     let is_same = |(own, run): (&TwinOutput, &Reading)| near(&own.p, &run.p) && near(&own.attention, &run.attention);
     if twins.base().iter().zip(base).all(is_same) {
@@ -326,13 +327,17 @@ fn check_batches(twins: &Twins, base: &[Reading]) -> Result<(), LabError> {
     Err(LabError::unsuited("texts with special tokens cannot be trained on: leave them out with --no-special"))
 }
 
-fn class_names(model: &Model, state: &TwinState) -> Vec<String> {
+pub(super) fn class_names(model: &Model, state: &TwinState) -> Vec<String> {
     let n = state.base.first().map_or(0, |reading| reading.p.len());
     (0..n as u32).map(|id| model.outcome_label(id)).collect()
 }
 
 /// The class of each item, where it is said.
-fn labels(list: &InputList, classes: &[String], column: Option<&str>) -> Result<Vec<Option<usize>>, LabError> {
+pub(super) fn labels(
+    list: &InputList,
+    classes: &[String],
+    column: Option<&str>,
+) -> Result<Vec<Option<usize>>, LabError> {
     let class = |value: &str| classes.iter().position(|class| class.eq_ignore_ascii_case(value.trim()));
     let values = |column: usize| list.items.iter().map(move |item| item.values.get(column).and_then(Option::as_deref));
     let names_classes = |column: &usize| {

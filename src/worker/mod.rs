@@ -12,6 +12,7 @@ pub mod corpus;
 pub mod debate;
 pub mod debate_twins;
 pub mod disk_cache;
+pub mod diverse_states;
 mod engine;
 mod explain;
 mod files;

@@ -2,6 +2,7 @@
 //! number of threads, a run that goes on, the command with its files, and refusals.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::Path,
     process::{Command, Output},
@@ -13,12 +14,12 @@ use attnscope::{
 };
 use serde_json::Value;
 
+fn analyze(method: &str, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_attnscope")).args(["analyze", method]).args(arguments).output().unwrap()
+}
+
 fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_attnscope"))
-        .args(["analyze", "trained-adversary"])
-        .args(arguments)
-        .output()
-        .unwrap()
+    analyze("trained-adversary", arguments)
 }
 
 fn said(output: &Output) -> String {
@@ -46,7 +47,7 @@ const SCHEDULE: Schedule = Schedule { n_epochs: 6, batch: 16, learning_rate: 3e-
 fn trained(threads: usize, lambda: f64) -> (Vec<TwinOutput>, Vec<TwinOutput>) {
     let model = model("demo:bilstm", threads);
     let twins = model.twins(&reviews(&model, 40).0).unwrap();
-    let plan = TwinPlan { is_uniform: false, lambda, schedule: SCHEDULE };
+    let plan = TwinPlan { is_uniform: false, lambda, conicity: 0.0, schedule: SCHEDULE };
     let all: Vec<usize> = (0..40).collect();
     let found = twins.trained(&all, plan, &uninterrupted).unwrap();
     assert!(found.losses.len() == 6 && found.losses[5] < found.losses[0], "{:?}", found.losses);
@@ -168,6 +169,49 @@ fn a_run_that_goes_on_comes_to_the_same_and_files_say_the_result() {
     }
     let refused = run(&[&common[..], &["--resume", &state, "--seed", "3"]].concat());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("begun with other options"));
+}
+
+/// A number by input of the rows of a file in which `name` is `value`; all rows where there is no name.
+fn numbers(file: &Path, column: &str, only: Option<(&str, &str)>) -> Vec<(usize, f64)> {
+    let text = fs::read_to_string(file).unwrap();
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<&str>>());
+    let names = lines.next().unwrap();
+    let at = |name: &str| names.iter().position(|other| *other == name).unwrap();
+    let is_asked = |row: &Vec<&str>| only.is_none_or(|(name, value)| row[at(name)] == value);
+    let number = |row: Vec<&str>| (row[at("input")].parse().unwrap(), row[at(column)].parse().unwrap());
+    lines.filter(is_asked).map(number).collect()
+}
+
+#[test]
+fn states_that_are_kept_apart_are_less_alike_and_the_model_is_measured_as_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [json, again, rows, svg, tests] = ["a.json", "b.json", "rows.csv", "diverse.svg", "tests.csv"].map(path);
+    let texts = ["--model", "demo:bilstm", "--corpus", "demo:reviews", "--limit", "40"];
+    let training = ["--epochs", "6", "--seeds", "1", "--lambda", "0.1,1"];
+    let of = |threads, file| [&texts[..], &training, &["--threads", threads, "--out", file]].concat();
+    said(&analyze("diverse-states", &[&of("1", json.as_str())[..], &["--out", &rows, "--out", &svg]].concat()));
+    said(&analyze("diverse-states", &of("2", again.as_str())));
+    assert!(fs::read(&json).unwrap() == fs::read(&again).unwrap(), "the same bytes from the same seed");
+    let found: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    let twins = found["result"]["twins"].as_array().unwrap();
+    let titles: Vec<&str> = twins.iter().map(|twin| twin["title"].as_str().unwrap()).collect();
+    let wanted = ["the model itself", "other seed (0)", "states kept apart, λ 0.1", "states kept apart, λ 1"];
+    assert_eq!(titles, wanted);
+    let conicity: Vec<f64> = twins.iter().map(|twin| twin["conicity"]["value"].as_f64().unwrap()).collect();
+    assert!(conicity[3] < conicity[2] && conicity[2] < conicity[1] && conicity[3] > -1.0, "{conicity:?}");
+    let drawn = fs::read_to_string(svg).unwrap();
+    for words in ["Does attention explain where states are told apart?", "Conicity of the states", "Mohankumar"] {
+        assert!(drawn.contains(words), "{words}");
+    }
+    // The same correlation as the tests over a data set have, which run one text at a time through all of the model.
+    said(&analyze("debate", &[&texts[..], &["--test", "correlation", "--out", &tests]].concat()));
+    let all: BTreeMap<usize, f64> = numbers(Path::new(&tests), "tau_gradient", None).into_iter().collect();
+    let own = numbers(Path::new(&rows), "tau_gradient", Some(("twin", "the model itself")));
+    assert_eq!(own.len(), 8);
+    for (input, tau) in own {
+        assert!((tau - all[&input]).abs() < 1e-6, "{input}: {tau} against {}", all[&input]);
+    }
 }
 
 #[test]

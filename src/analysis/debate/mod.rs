@@ -1,6 +1,7 @@
 //! Whether attention explains, over a data set: what is measured of every input, and what that comes to (Jain and Wallace
 //! 2019; Serrano and Smith 2019).
 
+pub mod diversity;
 pub mod identifiability;
 mod labels;
 mod over_corpus;

@@ -9,6 +9,7 @@ mod corpus_heads;
 mod cost;
 mod debate;
 mod debate_state;
+mod diverse_states;
 mod features;
 mod fields;
 mod head;
@@ -36,7 +37,7 @@ use super::CliError;
 use crate::{
     analysis::{
         accuracy as over_labels,
-        debate::{self as over_inputs, identifiability as identity, twins as of_twins},
+        debate::{self as over_inputs, diversity, identifiability as identity, twins as of_twins},
         detect,
         explain::{
             jacobian,
@@ -108,6 +109,8 @@ commands! {
     Debate = debate::DebateArguments, over_inputs::METHOD;
     /// Twins that say the same and attend otherwise.
     Twins = twins::TwinArguments, of_twins::TWINS;
+    /// Twins whose states are kept apart.
+    Diverse = diverse_states::DiverseArguments, diversity::DIVERSE_STATES;
     /// Whether weights follow from outputs.
     Identifiability = identifiability::IdentityArguments, identity::IDENTIFIABILITY;
     /// The fit of a Jacobian lens.

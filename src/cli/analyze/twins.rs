@@ -15,7 +15,7 @@ use crate::{
     cli::{CliError, note, open_identified, show_progress},
     export,
     figure::{
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         twins::TwinScene,
     },
     model::{Cancelled, Model},
@@ -41,9 +41,6 @@ pub struct TwinArguments {
     inputs: MeasuredInputs,
     #[command(flatten)]
     kept: KeptMeasures,
-    /// Column with the class, for accuracies and guides [default: one whose values are the model's classes]
-    #[arg(long, value_name = "NAME")]
-    label_column: Option<String>,
     /// Another checkpoint of the same task and tokenizer, such as one of another seed or demo:bilstm-deceiving; again for
     /// each further one
     #[arg(long, value_name = "MODEL")]
@@ -51,7 +48,17 @@ pub struct TwinArguments {
     /// Weight of the distance of attention in the loss of each adversary
     #[arg(long, value_name = "λ,λ,…", value_delimiter = ',', default_values_t = TwinOptions::default().lambdas)]
     lambda: Vec<f64>,
-    /// Seeds of twins that are only to say the same, and of guided models
+    #[command(flatten)]
+    training: TrainingArguments,
+}
+
+/// How twins are trained.
+#[derive(Debug, Args)]
+pub struct TrainingArguments {
+    /// Column with the class of each text [default: one whose values are the model's classes]
+    #[arg(long, value_name = "NAME")]
+    label_column: Option<String>,
+    /// Seeds of what is trained in several ways by chance, such as twins that are only to say the same
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=20))]
     seeds: u16,
     /// How often each twin sees the texts
@@ -78,19 +85,20 @@ struct KeptTwins {
     state: TwinState,
 }
 
-impl TwinArguments {
-    fn options(&self) -> Result<TwinOptions, CliError> {
+impl TrainingArguments {
+    /// The options, with the weights of what each twin is trained for beside saying the same.
+    pub fn options(&self, lambdas: &[f64], seed: u64) -> Result<TwinOptions, CliError> {
         if !(0.05..=0.9).contains(&self.held_out) {
             return Err(CliError::Usage("--held-out is a share from 0.05 to 0.9, such as 0.2".to_owned()));
         }
-        if self.lambda.iter().any(|lambda| !(lambda.is_finite() && *lambda > 0.0)) {
+        if lambdas.iter().any(|lambda| !(lambda.is_finite() && *lambda > 0.0)) {
             let what = "--lambda is above 0; twins without it are the seeds (--seeds)";
             return Err(CliError::Usage(what.to_owned()));
         }
         if !(self.learning_rate > 0.0 && self.learning_rate <= 1.0) {
             return Err(CliError::Usage("--learning-rate is above 0 and at most 1, such as 0.001".to_owned()));
         }
-        let mut lambdas = self.lambda.clone();
+        let mut lambdas = lambdas.to_vec();
         lambdas.sort_by(f64::total_cmp);
         lambdas.dedup();
         Ok(TwinOptions {
@@ -100,14 +108,14 @@ impl TwinArguments {
             batch: self.batch.into(),
             learning_rate: self.learning_rate,
             held_out: self.held_out,
-            seed: self.inputs.seed,
+            seed,
             label_column: self.label_column.clone(),
         })
     }
 }
 
 pub fn run(asked: &TwinArguments) -> Result<(), CliError> {
-    let options = asked.options()?;
+    let options = asked.training.options(&asked.lambda, asked.inputs.seed)?;
     let failed = |error: String| CliError::Failed(error);
     let inputs = &asked.inputs;
     let mut list = inputs.read.list()?;
@@ -244,17 +252,13 @@ fn rows<'a>(study: &'a TwinStudy, state: &TwinState, summary: &'a TwinSummary) -
     };
     let texts = |of: &dyn Fn(&TwinPoint) -> String| DataValues::Text(places().map(|(point, _)| of(point)).collect());
     let numbers = |axis: usize| DataValues::Number(places().map(|(_, (_, of))| of[axis] as f32).collect());
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
-    Table {
-        provenance: String::new(),
-        columns: vec![
-            column("input", DataValues::Index(places().map(|(_, (text, _))| state.texts[*text] as u32).collect())),
-            column("kind", texts(&|point| point.kind.name().to_owned())),
-            column("twin", texts(&|point| point.title.clone())),
-            column("tvd", numbers(0)),
-            column("jsd", numbers(1)),
-        ],
-    }
+    Table::of([
+        ("input", DataValues::Index(places().map(|(_, (text, _))| state.texts[*text] as u32).collect())),
+        ("kind", texts(&|point| point.kind.name().to_owned())),
+        ("twin", texts(&|point| point.title.clone())),
+        ("tvd", numbers(0)),
+        ("jsd", numbers(1)),
+    ])
 }
 
 fn table(scene: &TwinScene) -> String {

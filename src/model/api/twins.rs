@@ -1,6 +1,8 @@
 //! Twins of a recurrent classifier that are trained here, on the texts that are at hand: with its words and attention
 //! of their own (Wiegreffe and Pinter 2019), or words alone with attention that is given.
 
+mod measures;
+
 use candle_core::{Device, Result as CandleResult, Tensor, Var};
 use candle_nn::{
     AdamW, Optimizer, ParamsAdamW,
@@ -29,6 +31,8 @@ const WEIGHT_DECAY: f64 = 1e-5;
 /// Of a guided model, which has few texts for its many weights.
 const GUIDED_DECAY: f64 = 1e-2;
 
+pub use measures::TwinMeasures;
+
 /// What a twin says of a text, and how it attends to its tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TwinOutput {
@@ -54,6 +58,8 @@ pub struct TwinPlan {
     pub is_uniform: bool,
     /// λ: the loss is TVD(ŷ, ŷ of the model) − λ · KL(α‖α of the model), in the mean over texts.
     pub lambda: f64,
+    /// Weight in the loss of the conicity of a text's states, in the mean over texts (Mohankumar et al. 2020).
+    pub conicity: f64,
     pub schedule: Schedule,
 }
 
@@ -195,32 +201,46 @@ impl Twins {
     /// # Errors
     /// When somebody says stop, or what is learnt is no longer finite.
     pub fn trained(&self, texts: &[usize], plan: TwinPlan, control: &Control<'_>) -> Result<TrainedTwin, ModelError> {
-        let TwinPlan { is_uniform, lambda, schedule } = plan;
         self.engine.install(|| {
-            let mut random = SplitMix::new(schedule.seed);
-            let kept = |tensor: &Tensor| Var::from_tensor(&tensor.copy()?);
-            let [width, d_key] = self.maps.attention.key[0].dims2().map(<[usize; 2]>::from)?;
-            let (scorer, mut vars) = Scorer::random([width, d_key], &mut random, &self.device)?;
-            let own = [&self.maps.lstm, &self.maps.lstm_bias, &self.maps.output[0], &self.maps.output[1]].map(kept);
-            let [lstm, lstm_bias, output, output_bias] = own;
-            let own = [lstm?, lstm_bias?, output?, output_bias?];
-            let [lstm, lstm_bias, output, output_bias] = own.each_ref().map(|var| var.as_tensor().clone());
-            vars.extend(own);
-            let maps = TwinMaps { lstm, lstm_bias, attention: scorer, output: [output, output_bias] };
-            let batches = self.batches(texts, schedule.batch)?;
-            let goals = batches.iter().map(|batch| self.goal(batch)).collect::<CandleResult<Vec<_>>>()?;
-            let losses = descend(vars, schedule, WEIGHT_DECAY, batches.len(), control, &mut random, &mut |nth| {
-                let (batch, (p, log_attention)) = (&batches[nth], &goals[nth]);
-                let read = maps.read(batch, is_uniform)?;
-                let apart = ((read.p - p)?.abs()?.sum(1)? * 0.5)?.mean_all()?;
-                if lambda == 0.0 || is_uniform {
-                    return Ok(apart);
-                }
-                let far = (&read.attention * (read.log_attention - log_attention)?)?.sum(1)?.mean_all()?;
-                apart - (far * lambda)?
-            })?;
-            Ok(TrainedTwin { outputs: self.outputs(&maps, is_uniform)?, losses })
+            let (maps, losses) = self.train(texts, plan, control)?;
+            Ok(TrainedTwin { outputs: self.outputs(&maps, plan.is_uniform)?, losses })
         })
+    }
+
+    /// The weights of such a twin, and the mean loss of each epoch.
+    fn train(
+        &self,
+        texts: &[usize],
+        TwinPlan { is_uniform, lambda, conicity, schedule }: TwinPlan,
+        control: &Control<'_>,
+    ) -> Result<(TwinMaps, Vec<f32>), ModelError> {
+        let mut random = SplitMix::new(schedule.seed);
+        let kept = |tensor: &Tensor| Var::from_tensor(&tensor.copy()?);
+        let [width, d_key] = self.maps.attention.key[0].dims2().map(<[usize; 2]>::from)?;
+        let (scorer, mut vars) = Scorer::random([width, d_key], &mut random, &self.device)?;
+        let own = [&self.maps.lstm, &self.maps.lstm_bias, &self.maps.output[0], &self.maps.output[1]].map(kept);
+        let [lstm, lstm_bias, output, output_bias] = own;
+        let own = [lstm?, lstm_bias?, output?, output_bias?];
+        let [lstm, lstm_bias, output, output_bias] = own.each_ref().map(|var| var.as_tensor().clone());
+        vars.extend(own);
+        let maps = TwinMaps { lstm, lstm_bias, attention: scorer, output: [output, output_bias] };
+        let batches = self.batches(texts, schedule.batch)?;
+        let goals = batches.iter().map(|batch| self.goal(batch)).collect::<CandleResult<Vec<_>>>()?;
+        let losses = descend(vars, schedule, WEIGHT_DECAY, batches.len(), control, &mut random, &mut |nth| {
+            let (batch, (p, log_attention)) = (&batches[nth], &goals[nth]);
+            let read = maps.read(batch, is_uniform)?;
+            let mut loss = ((read.p - p)?.abs()?.sum(1)? * 0.5)?.mean_all()?;
+            if lambda != 0.0 && !is_uniform {
+                let far = (&read.attention * (read.log_attention - log_attention)?)?.sum(1)?.mean_all()?;
+                loss = (loss - (far * lambda)?)?;
+            }
+            if conicity != 0.0 {
+                let alike = measures::conicity(&read.states, &batch.real)?.mean_all()?;
+                loss = (loss + (alike * conicity)?)?;
+            }
+            Ok(loss)
+        })?;
+        Ok((maps, losses))
     }
 
     /// Trains a model without recurrence, `out(Σ α_i tanh(W e_i + b))`, on the classes of some texts with weights of a
@@ -376,6 +396,8 @@ fn descend(
 
 /// What is read of a batch.
 struct TwinReading {
+    /// `[batch, longest, 2 · d_half]`, 0 beyond the end of a text.
+    states: Tensor,
     /// `[batch, n_classes]`.
     p: Tensor,
     /// `[batch, longest]`, 0 beyond the end of a text.
@@ -393,10 +415,15 @@ impl TwinMaps {
             let scores = self.attention.scores(&states, &batch.real)?;
             (softmax(&scores, 1)?, log_softmax(&scores, 1)?)
         };
-        let context = attention.unsqueeze(1)?.matmul(&states)?.squeeze(1)?;
+        let p = self.probabilities(&attention, &states)?;
+        Ok(TwinReading { states, p, attention, log_attention })
+    }
+
+    /// What these weights make of these states, `[batch, n_classes]`.
+    fn probabilities(&self, attention: &Tensor, states: &Tensor) -> CandleResult<Tensor> {
+        let context = attention.unsqueeze(1)?.matmul(states)?.squeeze(1)?;
         let [weight, bias] = &self.output;
-        let p = softmax(&context.matmul(weight)?.broadcast_add(bias)?, 1)?;
-        Ok(TwinReading { p, attention, log_attention })
+        softmax(&context.matmul(weight)?.broadcast_add(bias)?, 1)
     }
 
     /// States of both directions side by side, `[batch, longest, 2 · d_half]`. Nothing is carried from beyond a text.
