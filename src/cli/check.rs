@@ -220,6 +220,7 @@ fn head_text(head: HeadKind, outputs: Option<(OutputKind, usize)>) -> String {
         HeadKind::TextClass => "of the text",
         HeadKind::ImageClass => "of the picture",
         HeadKind::TokenClass => "of each token",
+        HeadKind::PairClass => "of picture and text",
     };
     match outputs {
         Some((OutputKind::Labels, n)) => format!("{n} labels {of}, each with a probability by itself"),

@@ -8,7 +8,7 @@ use super::{LabError, LabRun};
 pub use crate::analysis::{effect::predicted_side, explain::Target};
 use crate::{
     capture::{Capture, Token, words},
-    ids::Side,
+    ids::{Side, StackKind},
     model::{HeadReads, Objective},
     outputs::OutputKind,
     spec::HeadKind,
@@ -27,6 +27,8 @@ pub struct Aim {
     pub outputs: OutputKind,
     /// Whose tokens are predicted.
     pub side: Side,
+    /// The stack whose stream the head reads of them.
+    pub stack: StackKind,
     /// What of them the head reads for this output.
     pub reads: HeadReads,
 }
@@ -115,7 +117,8 @@ impl Target {
             return Err(LabError::unsuited("an output cannot be contrasted with itself: choose another one"));
         }
         let reads = lab.model.head_reads(lab.input, row);
-        Ok(Aim { row, id, against: self.against, outputs: prediction.outputs, side, reads })
+        let stack = capture.model().last_stack(side);
+        Ok(Aim { row, id, against: self.against, outputs: prediction.outputs, side, stack, reads })
     }
 }
 

@@ -149,7 +149,7 @@ fn lens(lab: &LabRun<'_>, options: &LensOptions, target: Target) -> Result<Repor
     let n_top = options.n_top;
     let aim = target.aim(lab)?;
     one_number(lab.plain()?)?;
-    let stack = aim.side.stack();
+    let stack = aim.stack;
     let jacobian = options.jacobian_lens.as_deref().map(|path| lens_of(lab, path)).transpose()?;
     let own: &[Site] = if jacobian.is_some() { &[Site::Z, Site::AttnOut] } else { &[] };
     let capture = lab.run(Sites::of(&[&[Site::ResidPost], own].concat()), Logits::Skip)?;

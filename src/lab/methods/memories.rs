@@ -91,7 +91,7 @@ fn memories(
 ) -> Result<Report, LabError> {
     let aim = target.aim(lab)?;
     one_number(lab.plain()?)?;
-    let stack = aim.side.stack();
+    let stack = aim.stack;
     let capture = lab.run(Sites::of(&[Site::MlpHidden]), Logits::Skip)?;
     let layers = capture.stack(stack).map_or(&[][..], |stack| &stack.layers);
     let n_layers = layers.len();

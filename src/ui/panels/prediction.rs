@@ -243,7 +243,8 @@ fn title_text(cx: &ViewCtx<'_>, prediction: &Prediction, position: Option<usize>
         | HeadKind::TextClass
         | HeadKind::ImageClass
         | HeadKind::TokenClass
-        | HeadKind::Similarity => "at",
+        | HeadKind::Similarity
+        | HeadKind::PairClass => "at",
     };
     format!("{title} {before} “{here}” #{position}")
 }
