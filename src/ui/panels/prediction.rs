@@ -251,7 +251,10 @@ fn title_text(cx: &ViewCtx<'_>, prediction: &Prediction, position: Option<usize>
 
 /// The way back to the last position.
 fn last_ui(ui: &mut Ui, cx: &ViewCtx<'_>, prediction: &Prediction, position: Option<usize>) {
-    let last = prediction.rows.iter().filter_map(|row| row.position).max();
+    let side = cx.document.latest_capture().map(|capture| predicted_side(capture));
+    // Elsewhere queries are other tokens.
+    let is_here = side == Some(cx.pane.selection.stack().query_side());
+    let last = prediction.rows.iter().filter_map(|row| row.position).max().filter(|_| is_here);
     if let Some(last) = last.filter(|last| position.is_some_and(|position| position != *last))
         && ui.small_button("Last").on_hover_text("Show the prediction at the last position").clicked()
     {

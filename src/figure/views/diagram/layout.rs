@@ -8,7 +8,7 @@ use crate::{
     figure::measure::GRID,
     ids::{HeadId, StackKind},
     spec::{Experts, MixerKind},
-    text::{counted, grouped},
+    text::{capitalised, counted, grouped},
 };
 
 /// Least width of a tower with its shapes.
@@ -155,7 +155,7 @@ impl Layout {
             Reads::Patches { height_px, width_px } => {
                 (counted(n, "token"), format!("Patches of {height_px} × {width_px} pixels"))
             }
-            Reads::Streams { of } => (counted(n, "token"), format!("A layer of the {of} tower into each layer")),
+            Reads::Streams { of } => (counted(n, "token"), capitalised(&format!("{of} tower, layer by layer"))),
         };
         self.wide(LINE_PT, Kind::End, read, String::new());
         let embedding = if tower.adds_positions { format!("{embedding} + positions") } else { embedding };
