@@ -132,6 +132,15 @@ pub fn probabilities(capture: &Capture, why: &str) -> Result<(), LabError> {
     }
 }
 
+/// Refuses heads that read two streams at once, where a method reads the stream of one by the head.
+pub fn one_stream(lab: &LabRun<'_>) -> Result<(), LabError> {
+    if lab.model.joins_streams() {
+        let what = "the head reads the first tokens of both streams side by side, so no stream has outcomes by itself";
+        return Err(LabError::unsuited(what));
+    }
+    Ok(())
+}
+
 /// Refuses models of two towers, whose single number leaves nothing to decide between.
 pub fn one_number(capture: &Capture) -> Result<(), LabError> {
     if capture.model().head == Some(HeadKind::Similarity) {

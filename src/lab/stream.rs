@@ -51,6 +51,10 @@ pub(super) struct Walk<'a> {
     pub heads: LastHeads,
 }
 
+/// Why parts of a stream are not followed in the layers of two streams.
+pub(super) const BRIDGED: &str = "what enters a cross-modal layer is a tower's stream, joined with what the layer before \
+    left and normed, and parts cannot be followed through it";
+
 /// How the heads that add last before a place are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastHeads {
@@ -103,9 +107,7 @@ impl<'a> Walk<'a> {
             return Err(missing());
         }
         if own.is_cross_modal() {
-            let what = "what enters a cross-modal layer is a tower's stream, joined with what the layer before left and \
-                normed, and parts cannot be followed through it";
-            return Err(LabError::unsuited(what));
+            return Err(LabError::unsuited(BRIDGED));
         }
         let mut parts = self.entry(own, position)?;
         let crossing = own.cross().filter(|kind| self.capture.stack(*kind).is_some());

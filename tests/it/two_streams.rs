@@ -1,16 +1,24 @@
 //! A model of two streams, in whose layers text and picture attend to each other.
 
 use attnscope::{
-    analysis::paths,
+    analysis::{
+        explain::{edges::PartsBy, rollout::RolloutOptions},
+        paths,
+    },
     capture::{Capture, HideToken, Matrix, Patch, Site},
     figure::ViewKind,
     ids::{HeadId, Side, StackKind},
+    lab::{EdgeOptions, FlowOptions, LensOptions, MethodCall, Target, Than},
     model::{Edit, Input, Logits, Model, Objective, RunPlan, Sites, Taps, uninterrupted},
     outputs::OutputKind,
     spec::HeadKind,
 };
 
-use crate::{families::open, parity::Reference};
+use crate::{
+    families::open,
+    lab::{fixture, refused},
+    parity::Reference,
+};
 
 const CROSS_MODAL: [StackKind; 4] =
     [StackKind::CrossModalText, StackKind::TextToVision, StackKind::CrossModalVision, StackKind::VisionToText];
@@ -137,6 +145,24 @@ fn each_class_says_what_it_is_for() {
     for alone in [Input::Ids(vec![0, 17, 2])] {
         assert!(model.encode(&alone).unwrap_err().to_string().contains("picture"));
     }
+}
+
+/// Of two streams no token of one has a share in the other by a product of layers, and no logit is read from one alone.
+#[test]
+fn methods_that_need_one_chain_of_layers_say_why_not() {
+    let head = HeadId { stack: StackKind::TextToVision, layer: 1, head: 0 };
+    let lens = MethodCall::Lens(LensOptions { n_top: 5, jacobian_lens: None });
+    for name in ["bridgetower", "bridgetower-match"] {
+        let (model, input) = fixture(&format!("families/{name}"));
+        let why = |call: &MethodCall| refused(&model, &input, call, Target::default());
+        for call in [MethodCall::Rollout(RolloutOptions::default()), MethodCall::Flow(FlowOptions::default())] {
+            assert!(why(&call).contains("takes in one more layer of both towers"), "{name}");
+        }
+        let edges = EdgeOptions { head, query: 2, key: 5, than: Than::Mean, by: PartsBy::Source, n_top: 5 };
+        assert!(why(&MethodCall::Edges(edges)).contains("parts cannot be followed"), "{name}");
+    }
+    let (model, input) = fixture("families/bridgetower-match");
+    assert!(refused(&model, &input, &lens, Target::default()).contains("both streams"));
 }
 
 /// Layers that take in their towers one by one are no chain.

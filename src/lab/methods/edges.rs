@@ -18,7 +18,7 @@ use crate::{
         LabError, LabRun, Method, MethodPreset, MethodRefusal, Target,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose, read_head, read_number, whole},
-        stream::{LastHeads, NO_STREAM, StreamPoint, Walk, frozen},
+        stream::{BRIDGED, LastHeads, NO_STREAM, StreamPoint, Walk, frozen},
     },
     model::{FinalNorm, Projection},
     text::{counted, norm_text},
@@ -425,6 +425,9 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     let HeadId { stack, layer, .. } = head;
     let plain = lab.plain()?;
     spot(plain, &options)?;
+    if stack.is_cross_modal() {
+        return Err(LabError::unsuited(BRIDGED));
+    }
     let missing = || LabError::unsuited(NO_STREAM);
     let is_cross = stack.is_cross();
     let own = stack.host();

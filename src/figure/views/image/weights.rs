@@ -63,12 +63,13 @@ pub enum OverlayToken {
 }
 
 impl OverlayToken {
-    /// The picked token; without one the first of `n_prefix` tokens that stand before the patches, such as
-    /// CLS, where patches are what is picked, else the mean.
+    /// The picked token; without one the first of `n_prefix` tokens that stand before the patches, such as CLS, where
+    /// patches are what is picked; the first word where words answer, over which the mean is the same for all patches;
+    /// else the mean.
     pub fn of(picked: Option<usize>, picks: Picks, n_prefix: usize) -> Self {
         match picked {
             Some(position) => Self::Token(position),
-            None if picks == Picks::Patches && n_prefix > 0 => Self::Token(0),
+            None if picks == Picks::Patches && n_prefix > 0 || picks == Picks::Keys => Self::Token(0),
             None => Self::Mean,
         }
     }

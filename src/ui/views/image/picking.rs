@@ -87,7 +87,11 @@ mod tests {
     #[test]
     fn words_keep_answering_while_patches_ask() {
         let words = Picking::Words(PatchRole::Key);
-        assert_eq!(subject(Focus::NONE, words, 1), OverlayToken::Mean);
+        assert_eq!(
+            subject(Focus::NONE, words, 1),
+            OverlayToken::Token(0),
+            "rows sum to 1, so that the mean says nothing"
+        );
         assert_eq!(subject(Focus::cell(4, 2), words, 1), OverlayToken::Token(2));
         assert_eq!(focus(4, words, Focus::key(2)), Focus::cell(4, 2));
         assert_eq!(hover_focus(4, words, Focus::NONE), Focus::query(4));
