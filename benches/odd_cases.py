@@ -1146,7 +1146,7 @@ def streams():
     case("bridgetower-decoder", words, text_config=dict(is_decoder=True), size=size)
     case("bridgetower-crossing-text", words, edit=lambda config: config["text_config"].update(is_decoder=True, add_cross_attention=True), refusal="add_cross_attention", size=size)
     case("bridgetower-padded", words, ids=[7, 33, 5, 48, 1, 1], size=size)
-    case("bridgetower-segments", words, text_config=dict(type_vocab_size=3, pad_token_id=5), size=size)
+    case("bridgetower-segments", words, text_config=dict(type_vocab_size=3, pad_token_id=5, max_position_embeddings=20), size=size)
     case("bridgetower-cosines", cosines, **wide, size=size)
     case("bridgetower-cosines-own-maps", cosines, edit=without(share_cross_modal_transformer_layers=False), **wide, refusal="share_cross_modal_transformer_layers", size=size)
     case("bridgetower-grey", words, edit=lambda config: config["vision_config"].update(num_channels=1), refusal="channels", size=size)

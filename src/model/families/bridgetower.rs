@@ -10,7 +10,10 @@ use super::{
     Pictures, ProcessorClass, Reads, Sizes, Stack, StackKind, TextSpec, TokenizerClass, Tower, Transform, Weights,
     blocks, clip::number, config_keys, count_from, embedding, encoder::block, layer_norm, linear, mlp, vocabulary_map,
 };
-use crate::model::network::two_streams::{Bridge, Cosines, CrossModalStream, TwoStreams, Whole};
+use crate::{
+    model::network::two_streams::{Bridge, Cosines, CrossModalStream, TwoStreams, Whole},
+    text::counted,
+};
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {
@@ -190,14 +193,15 @@ fn vision_tower(
     let n_removed = usize::from(config.flag("remove_last_layer", false));
     let n_stored = config.n_layers()? - n_removed;
     if n_stored < n_layers {
-        return Err(config.unsupported(format!(
-            "its vision tower has {n_stored} layers, fewer than the {n_layers} of its text tower, and each cross-modal \
-             layer takes in one of both"
+        return Err(config.error(format!(
+            "its vision tower has {}, fewer than the {n_layers} of its text tower, and each cross-modal layer takes in one \
+             of both",
+            counted(n_stored, "layer")
         )));
     }
     let begins_from_norms = whole.flag("init_layernorm_from_vision_encoder", false);
     if !config.flag("share_layernorm", true) && begins_from_norms {
-        return Err(whole.unsupported(
+        return Err(whole.error(
             "init_layernorm_from_vision_encoder is true and share_layernorm is false: the class fails on the two together",
         ));
     }
@@ -258,7 +262,7 @@ impl Bridges {
             )));
         }
         if config.flag("share_link_tower_layers", false) {
-            return Err(config.unsupported("share_link_tower_layers is true, which the class itself cannot run"));
+            return Err(config.error("share_link_tower_layers is true, which the class itself cannot run"));
         }
         let link = match config.text(&["link_tower_type"]) {
             Some("add") | None => Link::Add,
@@ -271,12 +275,12 @@ impl Bridges {
         };
         let shared = config.flag("share_cross_modal_transformer_layers", true);
         if !shared && head_of == HeadOf::Cosines {
-            return Err(config.unsupported(
+            return Err(config.error(
                 "share_cross_modal_transformer_layers is false, which BridgeTowerForContrastiveLearning cannot run",
             ));
         }
         if d_vision != d_model && head_of == HeadOf::Cosines {
-            return Err(config.unsupported(format!(
+            return Err(config.error(format!(
                 "its vision tower is {d_vision} wide and its cross-modal layers {d_model}, which \
                  BridgeTowerForContrastiveLearning cannot run"
             )));
