@@ -83,6 +83,26 @@ fn a_change_of_what_enters_a_layer_reaches_the_keys_of_the_other_stream() {
     assert!(differs[5]);
 }
 
+/// What stands at the end of a tower is what the last layer takes in.
+#[test]
+fn a_change_of_the_end_of_a_tower_reaches_the_last_layer_alone() {
+    let (model, reference) = open("bridgetower");
+    let plain = run(&model, &reference, Vec::new());
+    for stack in [StackKind::Vision, StackKind::Text] {
+        let width = plain.stack(stack).unwrap().resid_final().unwrap().n_cols();
+        let value = Matrix::new(vec![0.5; width], [1, width]).unwrap();
+        let patch = Patch { site: Site::ResidFinal, stack, layer: 0, head: None, positions: vec![2], value };
+        let changed = run(&model, &reference, vec![Edit::Patch(patch)]);
+        let queries = |capture: &Capture, layer| {
+            let behind =
+                if stack == StackKind::Vision { StackKind::CrossModalVision } else { StackKind::CrossModalText };
+            capture.q(HeadId { stack: behind, layer, head: 0 }).unwrap().as_slice().to_vec()
+        };
+        assert_eq!(queries(&plain, 0), queries(&changed, 0), "{stack}");
+        assert_ne!(queries(&plain, 1), queries(&changed, 1), "{stack}");
+    }
+}
+
 #[test]
 fn gradients_of_a_match_reach_every_layer_of_every_stack() {
     let (model, reference) = open("bridgetower-match");

@@ -100,6 +100,14 @@ impl Network {
                 }
             }
         }
+        if let Body::TwoStreams(body) = &self.body {
+            // Streams of the towers wait for the layers that take them in.
+            for stack in [&body.vision.stack, &body.text.stack] {
+                let width = stack.blocks.first().map_or(0, |block| block.mlp.d_model());
+                let n_streams = stack.blocks.len() as u64 + 1;
+                kept = kept.saturating_add(VALUE * n_streams * lengths.of(stack.kind.query_side()) * width);
+            }
+        }
         let predicted = [Side::Decoder, Side::Text, Side::Only].map(|side| lengths.of(side));
         let n_predicted = predicted.into_iter().find(|n| *n > 0).unwrap_or(0);
         // The allocator may still hold what the layer before was computed in: measured, once in two runs.

@@ -121,8 +121,14 @@ impl TwoStreams {
         for layer in 0..n_layers {
             run.checkpoint()?;
             let [of_text, of_vision] = &self.streams;
-            let picture = self.vision.stack.normed(pictures[first_picture + layer].clone())?;
-            let words = of_text.enter(layer, &texts[first_text + layer], left[0].as_ref(), run)?;
+            // The last layer takes in what the run has seen as the end of each tower.
+            let [words, picture] = if layer + 1 == n_layers {
+                [text.clone(), vision.clone()]
+            } else {
+                let picture = pictures[first_picture + layer].clone();
+                [texts[first_text + layer].clone(), self.vision.stack.normed(picture)?]
+            };
+            let words = of_text.enter(layer, &words, left[0].as_ref(), run)?;
             let patches = of_vision.enter(layer, &picture, left[1].as_ref(), run)?;
             let mut pass = Pass::decoding(Some(&patches), None);
             let new_words = of_text.stack.behind(layer, words.clone(), &mut pass, run)?;
