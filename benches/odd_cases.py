@@ -48,7 +48,7 @@ def case(name, model, *, ids=None, target=None, size=None, edit=None, minimal=Fa
     inputs = {}
     if size is not None:
         inputs["pixel_values"] = torch.randn(1, 3, *size, generator=torch.Generator().manual_seed(7))
-    if ids is not None or size is None or model in ("CLIPModel", "SiglipModel"):
+    if ids is not None or size is None or model in ("CLIPModel", "SiglipModel") or model.startswith("BridgeTower"):
         inputs["input_ids"] = torch.tensor([ids or IDS])
     if target is not None:
         inputs["decoder_input_ids"] = torch.tensor([target])
@@ -81,6 +81,11 @@ NUMBERS = {
     "beit": VISION | PICTURE,
     "bert": BERT,
     "bloom": dict(vocab_size=61, hidden_size=24, n_layer=2, n_head=6),
+    "bridgetower": dict(
+        hidden_size=18, num_hidden_layers=2, contrastive_hidden_size=10, logit_scale_init_value=2.6592,
+        # One head for each 64 of its width.
+        vision_config=dict(hidden_size=128, num_hidden_layers=2) | PICTURE,
+        text_config=TOWER | dict(vocab_size=61, max_position_embeddings=16)),
     "camembert": BERT,
     "clip": dict(vision_config=VISION | PICTURE, text_config=CLIP_TEXT, projection_dim=20),
     "clip_vision_model": VISION | PICTURE,
@@ -198,6 +203,8 @@ def lively(model, seed=3):
                 weight.fill_(1.3 if name == "logit_scale" else -0.7)
             elif name.endswith("sinks"):
                 weight.copy_(noise)
+            elif weight.dim() == 0:
+                weight.fill_(0.7)
             elif weight.dim() == 1:
                 weight.copy_(1.0 + 0.1 * noise)
             elif any(part in name for part in ("embed", "wte", "wpe", "shared", "token", "probe", "bias")):
@@ -323,6 +330,17 @@ def layout(model):
         stacks = {name: (tower.encoder.layers, attention) for name, tower in (("vision", vision), ("text", text))}
         last = vision.post_layernorm if kind == "siglip" else vision.encoder.layers[-1]
         return stacks, {"vision": last, "text": text.final_layer_norm}
+    if kind == "bridgetower":
+        body = getattr(model, "bridgetower", model)
+        visual = body.vision_model.visual
+        text, blocks = body.text_model.encoder.layer, visual.transformer.resblocks
+        own, other = lambda block: block.attention.self, lambda block: block.crossattention.self
+        words, patches = body.cross_modal_text_layers, body.cross_modal_image_layers
+        stacks = {
+            "vision": (blocks[: len(text)], lambda block: block.attn), "text": (text, own),
+            "cross_modal_text": (words, own), "text_to_vision": (words, other),
+            "cross_modal_vision": (patches, own), "vision_to_text": (patches, other)}  # fmt: skip
+        return stacks, {"vision": visual.ln_post}
     if kind in ("t5", "mt5"):
         body = getattr(model, "transformer", model)
         own, other = lambda block: block.layer[0].SelfAttention, lambda block: block.layer[1].EncDecAttention
@@ -377,7 +395,8 @@ def expected_sites(case, model, wide=False):
     if case.model.endswith("ForMultipleChoice"):
         inputs["input_ids"] = inputs["input_ids"][None]
     with trocr_recorded():
-        sites = record(model, stacks, inputs | case.options, final, PROJECTIONS.get(kind))
+        tokens_first = ("vision",) if kind == "bridgetower" else ()
+        sites = record(model, stacks, inputs | case.options, final, PROJECTIONS.get(kind), tokens_first)
     for name in sites:
         site = name.rsplit(".", 1)[-1]
         if site == "scores":
@@ -394,6 +413,12 @@ def expected_sites(case, model, wide=False):
     if kind == "bloom":
         for name in [name for name in sites if name.endswith(".z")]:
             sites[name] = sites[name.replace(".z", ".pattern")] @ sites[name.replace(".z", ".v")]
+    if case.model == "BridgeTowerForContrastiveLearning":
+        with torch.no_grad():
+            output = model(**inputs | case.options)
+        vectors = [output.text_embeds[0], output.image_embeds[0], output.cross_embeds[0]]
+        cosines = torch.stack([vectors[a] @ vectors[b] for a, b in ((0, 1), (0, 2), (1, 2))])
+        sites["logits"] = (cosines * model.logit_scale.exp()).detach()
     if case.model == "ElectraForPreTraining":
         # One number for “replaced”, whose sigmoid is the softmax of it and zero.
         sites["logits"] = torch.stack([torch.zeros_like(sites["logits"]), sites["logits"]], -1)
@@ -1096,6 +1121,38 @@ def pictures():
     case("siglip-classes", "SiglipForImageClassification", num_labels=4, size=square)
 
 
+def streams():
+    """Text and picture in two streams."""
+    words, match, cosines = "BridgeTowerForMaskedLM", "BridgeTowerForImageAndTextRetrieval", "BridgeTowerForContrastiveLearning"
+    size = (16, 16)
+    wide = dict(hidden_size=128, vision_config=dict(hidden_size=128), text_config=dict(hidden_size=128, num_attention_heads=4))
+    case("bridgetower-minimal", words, minimal=True, size=size)
+    case("bridgetower-bare", "BridgeTowerModel", size=size)
+    case("bridgetower-eps", words, hidden_act="relu", layer_norm_eps=0.05, vision_config=dict(layer_norm_eps=0.01), text_config=dict(hidden_act="gelu_new", layer_norm_eps=0.003), size=size)
+    case("bridgetower-tied", words, tie_word_embeddings=True, size=size)
+    case("bridgetower-scaled", match, link_tower_type="scaled_add", size=size)
+    case("bridgetower-interpolated", match, link_tower_type="interpolate", size=size)
+    case("bridgetower-own-maps", match, share_cross_modal_transformer_layers=False, size=size)
+    case("bridgetower-one-layer", match, num_hidden_layers=1, size=size)
+    case("bridgetower-from-embeddings", words, num_hidden_layers=3, size=size)
+    case("bridgetower-too-many-layers", words, num_hidden_layers=2, edit=without(num_hidden_layers=4), refusal="cross-modal layers", size=size)
+    case("bridgetower-more-patches", words, size=(24, 16), options=dict(interpolate_pos_encoding=True))
+    case("bridgetower-deeper-vision", words, vision_config=dict(num_hidden_layers=4, remove_last_layer=True), size=size)
+    case("bridgetower-shallow-vision", words, edit=lambda config: config["vision_config"].update(remove_last_layer=True), refusal="fewer", size=size)
+    case("bridgetower-separate-norms", match, vision_config=dict(share_layernorm=False, stop_gradient=True), size=size)
+    case("bridgetower-norms-from-vision", match, edit=lambda config: (config["vision_config"].update(share_layernorm=False), config.update(init_layernorm_from_vision_encoder=True)), refusal="init_layernorm_from_vision_encoder", size=size)
+    case("bridgetower-shared-links", match, edit=without(share_link_tower_layers=True), refusal="share_link_tower_layers", size=size)
+    case("bridgetower-other-link", match, edit=without(link_tower_type="gate"), refusal="link_tower_type", size=size)
+    case("bridgetower-decoder", words, text_config=dict(is_decoder=True), size=size)
+    case("bridgetower-crossing-text", words, edit=lambda config: config["text_config"].update(is_decoder=True, add_cross_attention=True), refusal="add_cross_attention", size=size)
+    case("bridgetower-padded", words, ids=[7, 33, 5, 48, 1, 1], size=size)
+    case("bridgetower-segments", words, text_config=dict(type_vocab_size=3, pad_token_id=5, max_position_embeddings=20), size=size)
+    case("bridgetower-cosines", cosines, **wide, size=size)
+    case("bridgetower-cosines-own-maps", cosines, edit=without(share_cross_modal_transformer_layers=False), **wide, refusal="share_cross_modal_transformer_layers", size=size)
+    case("bridgetower-grey", words, edit=lambda config: config["vision_config"].update(num_channels=1), refusal="channels", size=size)
+    case("bridgetower-older-sections", words, edit=lambda config: config.update(text_config_dict=dict(layer_norm_eps=0.1)), size=size)
+
+
 def places():
     """Patches turned by their places."""
     name = "DINOv3ViTModel"
@@ -1166,5 +1223,5 @@ def hybrids():
     case("qwen3-5-moe-key", mixed, edit=without(norm_topk_prob=False, mlp_only_layers=[0]))
 
 
-for family in (encoders, both_ways, residues, rotary_berts, places, deberta, gpts, llamas, experts, hybrids, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, pairs):
+for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, pairs):
     family()

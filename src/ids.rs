@@ -32,6 +32,18 @@ pub enum StackKind {
     /// Text tower of a two-tower model.
     #[serde(rename = "text")]
     Text,
+    /// The text of a two-stream model attending to itself, in the layers in which it also attends to the picture.
+    #[serde(rename = "cross_modal_text")]
+    CrossModalText,
+    /// Words of a two-stream model attending to patches.
+    #[serde(rename = "text_to_vision")]
+    TextToVision,
+    /// The picture of a two-stream model attending to itself, in the layers in which it also attends to the text.
+    #[serde(rename = "cross_modal_vision")]
+    CrossModalVision,
+    /// Patches of a two-stream model attending to words.
+    #[serde(rename = "vision_to_text")]
+    VisionToText,
     /// Each sentence attending to its words.
     #[serde(rename = "words")]
     Words,
@@ -51,6 +63,10 @@ vocabulary! {
     Cross("cross"),
     Vision("vision"),
     Text("text"),
+    CrossModalText("cross_modal_text"),
+    TextToVision("text_to_vision"),
+    CrossModalVision("cross_modal_vision"),
+    VisionToText("vision_to_text"),
     Words("words"),
     Sentences("sentences"),
     Chosen("chosen"),
@@ -63,8 +79,8 @@ impl StackKind {
             Self::SelfAttention => Side::Only,
             Self::Encoder => Side::Encoder,
             Self::Decoder | Self::Cross | Self::Sentences => Side::Decoder,
-            Self::Vision => Side::Vision,
-            Self::Text => Side::Text,
+            Self::Vision | Self::CrossModalVision | Self::VisionToText => Side::Vision,
+            Self::Text | Self::CrossModalText | Self::TextToVision => Side::Text,
             Self::Words => Side::Sentences,
             Self::Chosen => Side::Chosen,
         }
@@ -76,11 +92,68 @@ impl StackKind {
             Self::Cross | Self::Words => Side::Encoder,
             Self::Sentences => Side::Sentences,
             Self::Chosen => Side::Only,
-            Self::SelfAttention | Self::Encoder | Self::Decoder | Self::Vision | Self::Text => self.query_side(),
+            Self::TextToVision => Side::Vision,
+            Self::VisionToText => Side::Text,
+            Self::SelfAttention
+            | Self::Encoder
+            | Self::Decoder
+            | Self::Vision
+            | Self::Text
+            | Self::CrossModalText
+            | Self::CrossModalVision => self.query_side(),
         }
     }
 
-    /// The sequence that enters it, whose [`stack`](Side::stack) it is; `None` where it stands between two others.
+    /// The attention to another sequence in the layers of this stack, if such layers can have some.
+    pub const fn cross(self) -> Option<Self> {
+        match self {
+            Self::Decoder => Some(Self::Cross),
+            Self::CrossModalText => Some(Self::TextToVision),
+            Self::CrossModalVision => Some(Self::VisionToText),
+            Self::SelfAttention
+            | Self::Encoder
+            | Self::Cross
+            | Self::Vision
+            | Self::Text
+            | Self::TextToVision
+            | Self::VisionToText
+            | Self::Words
+            | Self::Sentences
+            | Self::Chosen => None,
+        }
+    }
+
+    /// The stack in whose layers it stands and whose stream it adds to: itself, but for attention to another sequence.
+    pub const fn host(self) -> Self {
+        match self {
+            Self::Cross => Self::Decoder,
+            Self::TextToVision => Self::CrossModalText,
+            Self::VisionToText => Self::CrossModalVision,
+            Self::SelfAttention
+            | Self::Encoder
+            | Self::Decoder
+            | Self::Vision
+            | Self::Text
+            | Self::CrossModalText
+            | Self::CrossModalVision
+            | Self::Words
+            | Self::Sentences
+            | Self::Chosen => self,
+        }
+    }
+
+    /// Whether it stands in the layers of another stack.
+    pub fn is_cross(self) -> bool {
+        self.host() != self
+    }
+
+    /// Whether it is of the layers in which text and picture attend to each other.
+    pub const fn is_cross_modal(self) -> bool {
+        matches!(self, Self::CrossModalText | Self::TextToVision | Self::CrossModalVision | Self::VisionToText)
+    }
+
+    /// The sequence that enters it, whose [`stack`](Side::stack) it is; `None` where it stands between two others, or
+    /// behind the stack that the sequence enters.
     pub fn sequence(self) -> Option<Side> {
         Side::ALL.into_iter().find(|side| side.stack() == self)
     }

@@ -29,7 +29,7 @@ impl OutputKind {
     pub const fn of(head: HeadKind) -> Self {
         match head {
             HeadKind::MaskedLm | HeadKind::NextToken => Self::Tokens,
-            HeadKind::TextClass | HeadKind::ImageClass | HeadKind::TokenClass => Self::Classes,
+            HeadKind::TextClass | HeadKind::ImageClass | HeadKind::TokenClass | HeadKind::PairClass => Self::Classes,
             HeadKind::Similarity => Self::Labels,
         }
     }

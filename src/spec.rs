@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ids::{HeadId, StackKind},
+    ids::{HeadId, Side, StackKind},
     text::{counted, grouped},
 };
 
@@ -110,6 +110,17 @@ impl ModelSpec {
     /// itself is neither's.
     pub fn has_two_sides(&self, stack: StackKind) -> bool {
         stack == StackKind::Cross && !self.reads_by_queries()
+    }
+
+    /// The stack in which the stream of a sequence ends: behind its tower, where text and picture attend to each other.
+    pub fn last_stack(&self, side: Side) -> StackKind {
+        let is_last = |kind: &StackKind| kind.is_cross_modal() && !kind.is_cross() && kind.query_side() == side;
+        self.stacks.iter().map(|stack| stack.kind).find(is_last).unwrap_or_else(|| side.stack())
+    }
+
+    /// Whether text and picture attend to each other in layers that take in the streams of their towers one by one.
+    pub fn has_two_streams(&self) -> bool {
+        self.stacks.iter().any(|stack| stack.kind.is_cross_modal())
     }
 
     /// What a query of a head may see.
@@ -293,6 +304,8 @@ pub enum HeadKind {
     TokenClass,
     /// How well the picture and the text fit (two towers).
     Similarity,
+    /// Whether the picture and the text belong together, or how well, read from streams that have seen both.
+    PairClass,
 }
 
 /// One attention stack of a model.

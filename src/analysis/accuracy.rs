@@ -68,7 +68,7 @@ impl Speech {
     /// Of a model; none where it says nothing that labels or the tokens themselves could be held against.
     pub fn of(model: &ModelSpec) -> Option<Self> {
         match model.head {
-            Some(HeadKind::TextClass | HeadKind::ImageClass) => Some(Self::Classes),
+            Some(HeadKind::TextClass | HeadKind::ImageClass | HeadKind::PairClass) => Some(Self::Classes),
             Some(HeadKind::NextToken) if model.modality.target().is_none() => Some(Self::Tokens),
             _ => None,
         }

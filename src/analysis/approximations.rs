@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     capture::{Capture, Matrix, Normalizer},
-    ids::{HeadId, StackKind},
+    ids::HeadId,
     random::SplitMix,
 };
 
@@ -159,7 +159,7 @@ impl ExactPattern {
         });
         let own = (0..rows).map(|query| {
             let key = (query + n_key).checked_sub(n_query).filter(|key| *key < cols);
-            key.filter(|_| head.stack != StackKind::Cross)
+            key.filter(|_| !head.stack.is_cross())
         });
         let first = |matrix: Matrix, n: usize, factor: f64| {
             Dense::from_fn(n.min(matrix.n_rows()), matrix.n_cols(), |row, col| {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::attention::{self, ScoreStep};
 use crate::{
     capture::{Bend, Capture, Matrix, Normalizer, Site},
-    ids::{HeadId, StackKind},
+    ids::HeadId,
 };
 
 /// The steps from one query to its weights and on, with one key looked at closely.
@@ -270,7 +270,7 @@ impl Chain {
         let added = layer.rows(Site::AttnOut)?.row(self.query)?;
         self.add(StepKind::Output, Over::Stream, added.to_vec());
         // Attention to another sequence is recorded apart from the stream that it is added to.
-        if self.head.stack == StackKind::Cross {
+        if self.head.stack.is_cross() {
             return None;
         }
         let mid = layer.rows(Site::ResidMid)?.row(self.query)?;

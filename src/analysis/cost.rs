@@ -57,7 +57,8 @@ fn width(model: &ModelSpec, stack: StackKind) -> f64 {
 /// FLOP of the maps to queries, keys and values and from the heads to the stream, in all layers.
 pub fn maps(model: &ModelSpec, n: usize) -> f64 {
     let of_layer = |(stack, layer): (&StackSpec, &LayerSpec)| {
-        let [d_query, d_key] = [stack.kind.query_side(), stack.kind.key_side()].map(|side| width(model, side.stack()));
+        let [d_query, d_key] = [stack.kind.query_side(), stack.kind.key_side()]
+            .map(|side| width(model, if stack.kind.is_cross_modal() { model.last_stack(side) } else { side.stack() }));
         let [queries, keys] = [layer.n_heads, layer.n_kv_heads].map(|n_heads| (n_heads * layer.d_head) as f64);
         4.0 * n as f64 * (d_query * queries + d_key * keys)
     };
@@ -66,7 +67,7 @@ pub fn maps(model: &ModelSpec, n: usize) -> f64 {
 
 /// FLOP of the MLPs of all layers; `None` where their sizes are not known.
 pub fn mlps(model: &ModelSpec, n: usize) -> Option<f64> {
-    let streams = layers(model).filter(|(stack, _)| stack.kind != StackKind::Cross);
+    let streams = layers(model).filter(|(stack, _)| !stack.kind.is_cross());
     streams
         .map(|(_, layer)| layer.mlp.map(|mlp| 2.0 * (mlp.n_maps * n) as f64 * (mlp.d_model * mlp.d_hidden) as f64))
         .sum()

@@ -13,8 +13,14 @@ pub const OUTLIER: f64 = 4.0;
 pub fn rows(capture: &Capture, stack: StackKind, layer: usize) -> Option<(&Matrix, String)> {
     let side = capture.picture_side()?;
     if stack.query_side() == side {
-        let rows = capture.stack(stack)?.rows(Site::ResidPre, layer)?;
+        let rows = capture.stack(stack.host())?.rows(Site::ResidPre, layer)?;
         return Some((rows, format!("the residual stream before layer {layer}")));
+    }
+    let other = capture.model().last_stack(side);
+    if stack.is_cross_modal() {
+        // What stands between two streams reads the other as it enters the same layer.
+        let rows = capture.stack(other)?.rows(Site::ResidPre, layer)?;
+        return Some((rows, format!("the residual stream before layer {layer} of the {other} stack")));
     }
     // What stands between two sequences reads the end of the other.
     let rows = capture.stack(side.stack())?.resid_final()?;

@@ -171,7 +171,7 @@ impl PointCloud {
 
     /// The residual stream before a layer, or behind the last one for the layer after it, `[point, width]`.
     fn stream(&self, cell: HeadId) -> Option<Matrix> {
-        let stack = stream_of(cell.stack);
+        let stack = cell.stack.host();
         match self {
             Self::Input(capture) => stream_in(capture, stack, cell.layer).cloned(),
             Self::Inputs(view) => view.stream(stack, cell.layer),
@@ -180,7 +180,7 @@ impl PointCloud {
     }
 
     fn has_stream(&self, cell: HeadId) -> bool {
-        let stack = stream_of(cell.stack);
+        let stack = cell.stack.host();
         match self {
             Self::Input(capture) => stream_in(capture, stack, cell.layer).is_some(),
             Self::Inputs(view) => view.corpus().has_stream(stack, cell.layer),
@@ -337,14 +337,6 @@ impl PointCloud {
             Self::Inputs(view) => view.input(0).is_some_and(|input| input.picture_side() == Some(side)),
             Self::Positions(_) => self.table(side).is_some_and(|table| table.image.is_some()),
         }
-    }
-}
-
-/// Cross-attention reads and writes the stream of the decoder.
-const fn stream_of(stack: StackKind) -> StackKind {
-    match stack {
-        StackKind::Cross => StackKind::Decoder,
-        other => other,
     }
 }
 

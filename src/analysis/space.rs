@@ -70,8 +70,12 @@ impl Space {
     pub const fn kinds(self, stack: StackKind) -> [Option<&'static str>; 2] {
         match (self, stack) {
             (Self::QueriesKeys, StackKind::Cross) => [Some("Queries of the decoder"), Some("Keys of the encoder")],
+            (Self::QueriesKeys, StackKind::TextToVision) => [Some("Queries of the text"), Some("Keys of the picture")],
+            (Self::QueriesKeys, StackKind::VisionToText) => [Some("Queries of the picture"), Some("Keys of the text")],
             (Self::QueriesKeys, _) => [Some("Queries"), Some("Keys")],
             (Self::Values, StackKind::Cross) => [None, Some("Values of the encoder")],
+            (Self::Values, StackKind::TextToVision) => [None, Some("Values of the picture")],
+            (Self::Values, StackKind::VisionToText) => [None, Some("Values of the text")],
             (Self::Values, _) => [None, Some("Values")],
             (Self::Residual, _) => [Some("Tokens"), None],
             (Self::Positions, _) => [Some("Positions"), None],

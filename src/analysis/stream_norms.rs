@@ -50,7 +50,7 @@ impl StreamNorms {
     pub fn of(capture: &Capture, stack: StackKind) -> Option<Self> {
         let recorded = capture.stack(stack)?;
         let n_layers = recorded.layers.len();
-        let cross = capture.stack(StackKind::Cross).filter(|_| stack == StackKind::Decoder);
+        let cross = stack.cross().and_then(|kind| capture.stack(kind));
         let (mut stream, mut added) = (Vec::new(), [const { Vec::new() }; 3]);
         for (layer, sites) in recorded.layers.iter().enumerate() {
             let at = |site: Site, behind: f64| {
@@ -63,9 +63,10 @@ impl StreamNorms {
             stream.extend(at(Site::ResidPost, 1.0).filter(|_| layer + 1 == n_layers));
             let [attention, between, mlp] = &mut added;
             attention.extend(at(Site::AttnOut, if cross.is_some() { 0.25 } else { 0.5 }));
-            let rows = cross.and_then(|cross| cross.layers.get(layer)?.rows(Site::AttnOut));
-            let depth = layer as f64 + 0.5;
-            between.extend(rows.map(|rows| NormsAt::of(rows, (StackKind::Cross, Site::AttnOut), layer, depth)));
+            between.extend(cross.and_then(|cross| {
+                let rows = cross.layers.get(layer)?.rows(Site::AttnOut)?;
+                Some(NormsAt::of(rows, (cross.kind, Site::AttnOut), layer, layer as f64 + 0.5))
+            }));
             mlp.extend(at(Site::MlpOut, 1.0));
         }
         let towers = capture.architecture().map_or(&[][..], |architecture| &architecture.towers);

@@ -23,8 +23,17 @@ pub struct TowerFacts {
 /// What stands at the beginning of a tower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
-    Tokens { n_vocab: usize },
-    Patches { height_px: usize, width_px: usize },
+    Tokens {
+        n_vocab: usize,
+    },
+    Patches {
+        height_px: usize,
+        width_px: usize,
+    },
+    /// The streams behind layers of another tower, one for each of its own layers.
+    Streams {
+        of: StackKind,
+    },
 }
 
 /// One block.

@@ -126,8 +126,9 @@ fn comparison_text(report: &mut String, comparison: &Comparison) {
 
 fn summary(report: &mut String, (spec, outputs): (&ModelSpec, Option<(OutputKind, usize)>), audit: &Audit) {
     writeln!(report, "{} ({})", spec.name, spec.family).ok();
+    let width = spec.stacks.iter().map(|stack| stack.kind.name().len()).max().unwrap_or(0).max(8);
     for stack in &spec.stacks {
-        writeln!(report, "  {:8} {}", stack.kind.name(), stack_text(stack)).ok();
+        writeln!(report, "  {:width$} {}", stack.kind.name(), stack_text(stack)).ok();
     }
     writeln!(report, "  width    {}", spec.d_model).ok();
     writeln!(report, "  reads    {}", modality_text(&spec.modality)).ok();
@@ -220,6 +221,7 @@ fn head_text(head: HeadKind, outputs: Option<(OutputKind, usize)>) -> String {
         HeadKind::TextClass => "of the text",
         HeadKind::ImageClass => "of the picture",
         HeadKind::TokenClass => "of each token",
+        HeadKind::PairClass => "of picture and text",
     };
     match outputs {
         Some((OutputKind::Labels, n)) => format!("{n} labels {of}, each with a probability by itself"),

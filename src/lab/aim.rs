@@ -8,7 +8,7 @@ use super::{LabError, LabRun};
 pub use crate::analysis::{effect::predicted_side, explain::Target};
 use crate::{
     capture::{Capture, Token, words},
-    ids::Side,
+    ids::{Side, StackKind},
     model::{HeadReads, Objective},
     outputs::OutputKind,
     spec::HeadKind,
@@ -27,6 +27,8 @@ pub struct Aim {
     pub outputs: OutputKind,
     /// Whose tokens are predicted.
     pub side: Side,
+    /// The stack whose stream the head reads of them.
+    pub stack: StackKind,
     /// What of them the head reads for this output.
     pub reads: HeadReads,
 }
@@ -115,7 +117,8 @@ impl Target {
             return Err(LabError::unsuited("an output cannot be contrasted with itself: choose another one"));
         }
         let reads = lab.model.head_reads(lab.input, row);
-        Ok(Aim { row, id, against: self.against, outputs: prediction.outputs, side, reads })
+        let stack = capture.model().last_stack(side);
+        Ok(Aim { row, id, against: self.against, outputs: prediction.outputs, side, stack, reads })
     }
 }
 
@@ -127,6 +130,15 @@ pub fn probabilities(capture: &Capture, why: &str) -> Result<(), LabError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses heads that read two streams at once, where a method reads the stream of one by the head.
+pub fn one_stream(lab: &LabRun<'_>) -> Result<(), LabError> {
+    if lab.model.joins_streams() {
+        let what = "the head reads the first tokens of both streams side by side, so no stream has outcomes by itself";
+        return Err(LabError::unsuited(what));
+    }
+    Ok(())
 }
 
 /// Refuses models of two towers, whose single number leaves nothing to decide between.

@@ -127,7 +127,7 @@ fn folded(model: &Model, head: HeadId, maps: &ValueMaps) -> Result<ValueMaps, La
 fn norms_before(model: &Model, head: HeadId) -> Result<Vec<FinalNorm>, LabError> {
     let HeadId { stack, layer, .. } = head;
     let mut norms: Vec<FinalNorm> = model.embedding_norm(stack)?.into_iter().collect();
-    if stack == StackKind::Cross {
+    if stack.is_cross() {
         norms.extend(model.final_norm(StackKind::Encoder)?);
     } else {
         let shape = model.block_shape(stack, layer)?.ok_or_else(|| LabError::unsuited(NO_BLOCK))?;
@@ -138,7 +138,7 @@ fn norms_before(model: &Model, head: HeadId) -> Result<Vec<FinalNorm>, LabError>
 
 /// The norms that what a head writes goes through on the way to the logits, in their order.
 fn norms_behind(model: &Model, head: HeadId) -> Result<Vec<FinalNorm>, LabError> {
-    let own = if head.stack == StackKind::Cross { StackKind::Decoder } else { head.stack };
+    let own = head.stack.host();
     let n_layers = model.spec().stack(own).map_or(0, |stack| stack.layers.len());
     let mut norms = Vec::new();
     for layer in head.layer..n_layers {
@@ -226,6 +226,9 @@ fn copying(model: &Model, stack: StackKind, folded: &ValueMaps, control: &Contro
 fn check_end(model: &Model, stack: StackKind) -> Result<(), LabError> {
     if model.outputs().is_none() {
         return Err(LabError::unsuited("the model has no head, so there are no logits"));
+    }
+    if stack.is_cross_modal() {
+        return Err(LabError::unsuited("words enter the layers of this stack through a tower, not as they are"));
     }
     if matches!(stack, StackKind::Encoder | StackKind::Vision | StackKind::Text) {
         return Err(LabError::unsuited("no logits are read from the stream of this stack"));

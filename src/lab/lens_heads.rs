@@ -36,7 +36,7 @@ pub(super) fn lens_heads(
         report.notes.push("heads are not read one by one: the head reads the mean of all tokens".to_owned());
         return Ok(report);
     };
-    let kind = aim.side.stack();
+    let kind = aim.stack;
     let layers = capture.stack(kind).map_or(&[][..], |stack| &stack.layers);
     let (mut parts, mut undivided) = (Vec::new(), 0);
     for (layer, recorded) in layers.iter().enumerate() {

@@ -15,6 +15,15 @@ use crate::{
 pub(super) const NOTHING_TO_MULTIPLY: &str =
     "its only attention goes from one sequence to another, so layers cannot be multiplied";
 
+/// Why layers of two streams have no product.
+pub(super) const NO_CHAIN: &str = "each of its cross-modal layers takes in one more layer of both towers, so layers \
+    cannot be multiplied";
+
+/// Refuses models whose layers do not follow each other.
+pub(super) fn check_chain(capture: &Capture) -> Result<(), LabError> {
+    if capture.model().has_two_streams() { Err(LabError::unsuited(NO_CHAIN)) } else { Ok(()) }
+}
+
 /// Every pattern of a stack, layer by layer.
 pub(super) fn patterns(capture: &Capture, stack: &StackSpec) -> Result<Vec<PerHead>, LabError> {
     check_attention(stack)?;

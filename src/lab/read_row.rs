@@ -59,7 +59,7 @@ impl<'a> ReadRow<'a> {
     pub fn of(lab: &'a LabRun<'a>, aim: Aim, place: RowPlace) -> Result<Self, LabError> {
         let plain = lab.plain()?;
         let model = plain.model();
-        let kinds = [place.stack, Some(StackKind::Cross), Some(aim.side.stack())];
+        let kinds = [place.stack, aim.stack.cross(), Some(aim.stack)];
         let spec = match place.stack {
             Some(kind) => model.stack(kind),
             None => kinds

@@ -51,6 +51,10 @@ pub(super) struct Walk<'a> {
     pub heads: LastHeads,
 }
 
+/// Why parts of a stream are not followed in the layers of two streams.
+pub(super) const BRIDGED: &str = "what enters a cross-modal layer is a tower's stream, joined with what the layer before \
+    left and normed, and parts cannot be followed through it";
+
 /// How the heads that add last before a place are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastHeads {
@@ -102,8 +106,11 @@ impl<'a> Walk<'a> {
         if n_layers == 0 {
             return Err(missing());
         }
+        if own.is_cross_modal() {
+            return Err(LabError::unsuited(BRIDGED));
+        }
         let mut parts = self.entry(own, position)?;
-        let crosses = own == StackKind::Decoder && self.capture.stack(StackKind::Cross).is_some();
+        let crossing = own.cross().filter(|kind| self.capture.stack(*kind).is_some());
         for layer in 0..n_layers {
             if place == StreamPoint::Entering(layer) {
                 break;
@@ -119,10 +126,10 @@ impl<'a> Walk<'a> {
             if place == StreamPoint::BeforeCross(layer) {
                 return Ok(parts);
             }
-            if let Some(norms) = shape.cross.as_ref().filter(|_| crosses) {
-                carry(&mut parts, norms, &name(StackKind::Cross, "norm bias"));
-                self.attention(&mut parts, (StackKind::Cross, layer), position, heads)?;
-                settle(&mut parts, norms, &name(StackKind::Cross, "norm bias"));
+            if let (Some(norms), Some(crossing)) = (&shape.cross, crossing) {
+                carry(&mut parts, norms, &name(crossing, "norm bias"));
+                self.attention(&mut parts, (crossing, layer), position, heads)?;
+                settle(&mut parts, norms, &name(crossing, "norm bias"));
             }
             let mlp = self.capture.stack(own).and_then(|stack| stack.layers[layer].rows(Site::MlpOut)?.row(position));
             let mlp = mlp.map(wide).ok_or_else(missing)?;

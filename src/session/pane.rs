@@ -472,6 +472,6 @@ fn opening_stack(capture: &Capture, before: StackKind) -> StackKind {
         return before;
     }
     let recorded = |kind: &StackKind| capture.stack(*kind).is_some_and(|stack| !stack.layers.is_empty());
-    let cross = Some(StackKind::Cross).filter(recorded);
+    let cross = stacks.iter().map(|stack| stack.kind).filter(|kind| kind.is_cross()).find(recorded);
     cross.or_else(|| stacks.first().map(|stack| stack.kind)).unwrap_or(before)
 }

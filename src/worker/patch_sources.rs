@@ -9,7 +9,7 @@ use super::{
 use crate::{
     capture::{Capture, Direction, Edit, Matrix, MeanOf, Patch, Site, TextPart, Token},
     corpus::list::{InputList, ListOptions},
-    ids::{HeadId, ModelId, StackKind},
+    ids::{HeadId, ModelId},
     model::{Control, Encoded, Logits, Model, ModelError, Preparation, Progress, RunPlan, Sites, Stage},
     protocol::{Between, Failure, LeftOut, MeanInputs, PatchSource, PatchedRows},
     spec::ModelSpec,
@@ -151,8 +151,9 @@ fn missing(spec: &ModelSpec, rows: &PatchedRows) -> Option<String> {
 /// Why a run has no such rows, in words.
 fn unrecorded(rows: &PatchedRows) -> Stop {
     let site = rows.site.name();
-    let why = if rows.stack == StackKind::Cross {
-        format!("cross-attention has no {site} of its own: its queries are tokens of the decoder, so take that stack")
+    let why = if rows.stack.is_cross() {
+        let host = rows.stack.host();
+        format!("cross-attention has no {site} of its own: its queries are tokens of the {host}, so take that stack")
     } else {
         format!("this model has no {site} in the stack {}", rows.stack.name())
     };

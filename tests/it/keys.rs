@@ -23,6 +23,8 @@ fn place_of(model_type: &str) -> (&str, Option<&str>) {
     match model_type {
         "camembert" => ("families/camembert-tokens", None),
         "bert" | "gpt2" | "vit" => (model_type, None),
+        "bridgetower_text_model" => ("families/bridgetower", Some("text_config")),
+        "bridgetower_vision_model" => ("families/bridgetower", Some("vision_config")),
         "clip_text_model" => ("families/clip", Some("text_config")),
         "clip_vision_model" => ("families/clip-vision", None),
         "dinov2_with_registers" => ("families/dinov2-registers", None),
@@ -369,6 +371,10 @@ fn the_named_class_decides_the_head() {
         ("families/llama-classifier", Some("LlamaForCausalLM"), None, "LlamaForCausalLM"),
         ("vit", Some("ViTForMaskedImageModeling"), None, "masked image modeling"),
         ("families/clip", Some("CLIPModel"), Some(HeadKind::Similarity), ""),
+        ("families/bridgetower", Some("BridgeTowerForMaskedLM"), Some(HeadKind::MaskedLm), ""),
+        ("families/bridgetower", Some("BridgeTowerModel"), None, ""),
+        ("families/bridgetower", None, Some(HeadKind::MaskedLm), ""),
+        ("families/bridgetower-match", None, Some(HeadKind::PairClass), ""),
         ("families/vit-gpt2", Some("VisionEncoderDecoderModel"), Some(HeadKind::NextToken), ""),
     ] {
         let (found, warnings) = head(name, class);

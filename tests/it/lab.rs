@@ -201,7 +201,9 @@ fn a_logit_is_the_sum_of_its_parts_or_a_sentence_says_why_not() {
 
 #[test]
 fn the_lens_of_the_last_layer_is_the_prediction() {
-    for name in ["bert", "llama", "t5", "vit", "bart-classifier", "llama-classifier", "beit", "deit-distilled"] {
+    for name in
+        ["bert", "llama", "t5", "vit", "bart-classifier", "llama-classifier", "beit", "deit-distilled", "bridgetower"]
+    {
         let (model, input) = family(name);
         let found = try_ask(
             &model,

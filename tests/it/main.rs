@@ -297,6 +297,7 @@ mod tokenizer_classes;
 /// Every ordered pair of actions, and whether the window still speaks of one head of one run of one model.
 mod truth;
 mod twins;
+mod two_streams;
 /// The window by role and label: what a person can do with it.
 mod ui;
 /// Corpora in the window: opening, the list, the dialogs.

@@ -60,6 +60,23 @@ fn the_picture_is_shown_for_the_stacks_that_look_at_it() {
     assert_eq!(play.session.pane().view, ViewKind::Heads);
 }
 
+/// Words and patches are the same tokens in the towers and behind them.
+#[test]
+fn two_streams_open_with_words_that_look_at_the_picture() {
+    let mut play = showing_stacks(stacks::two_stream_capture((4, 4)));
+    let place = |play: &Play| (play.session.pane().view, play.session.pane().selection.stack());
+    assert_eq!(place(&play), (ViewKind::Image, StackKind::TextToVision));
+    play.does(Command::Select(SelectionCommand::Pin(Focus::cell(2, 5))));
+    for (stack, view, pinned) in [
+        (StackKind::CrossModalVision, ViewKind::Image, Focus::key(5)),
+        (StackKind::VisionToText, ViewKind::Image, Focus::NONE),
+        (StackKind::CrossModalText, ViewKind::Heads, Focus::NONE),
+    ] {
+        play.does(Command::Select(SelectionCommand::Stack(stack)));
+        assert_eq!((place(&play), play.session.pane().selection.pinned), ((view, stack), pinned));
+    }
+}
+
 #[test]
 fn steps_go_through_what_the_model_wrote() {
     let mut play = showing_stacks(stacks::caption_capture((4, 5)));

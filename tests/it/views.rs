@@ -418,6 +418,24 @@ fn a_rectangular_heatmap_names_the_right_cell() {
     assert_eq!(stage.state().session.pane().selection.hover, Focus::key(4), "a label means its whole column");
 }
 
+/// A word that patches attend to is picked above the picture, and a patch beside it is what asks.
+#[test]
+fn words_that_patches_attend_to_are_picked_as_keys() {
+    let mut stage = Stage::new(stacks::two_stream_capture((4, 4)), ViewKind::Image);
+    let _ = stage.session.apply(Command::Select(SelectionCommand::Stack(StackKind::VisionToText)));
+    let mut stage = stage.show(vec2(900.0, 700.0));
+    stage.run();
+    stage.get_by_label("Word 2 photo").click();
+    stage.run();
+    assert_eq!(stage.state().session.pane().selection.pinned, Focus::key(2));
+    let picture = stage.get_by_label("Picture with attention").rect();
+    stage.hover_at(picture.center() + vec2(1.0, 1.0));
+    stage.run();
+    let hovered = stage.state().session.pane().selection.hover;
+    assert_eq!(hovered.key, Some(2));
+    assert!(hovered.query.is_some_and(|patch| patch > 2), "{hovered:?}");
+}
+
 /// Rows of cross-attention are named by what is written unless somebody wants otherwise.
 #[test]
 fn axes_have_the_same_names_in_both_views_and_in_figures() {

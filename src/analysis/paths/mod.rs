@@ -164,6 +164,11 @@ pub struct StrongestPath {
 
 /// Why there is no graph of a stack; `None` where there is.
 pub fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
+    if capture.model().has_two_streams() {
+        return Some(
+            "Paths need layers that follow each other, and cross-modal layers take in the towers layer by layer",
+        );
+    }
     let sides = sides(capture.model(), stack);
     if sides.iter().map(|side| capture.tokens(*side).len()).sum::<usize>() > MOST_TOKENS {
         return Some("Paths are drawn of up to 384 tokens: choose a shorter input");

@@ -182,6 +182,10 @@ pub fn writes(capture: &Capture, stack: StackKind) -> bool {
         StackKind::Encoder
         | StackKind::Vision
         | StackKind::Text
+        | StackKind::CrossModalText
+        | StackKind::TextToVision
+        | StackKind::CrossModalVision
+        | StackKind::VisionToText
         | StackKind::Words
         | StackKind::Sentences
         | StackKind::Chosen => false,

@@ -193,8 +193,10 @@ fn collect<'a>(capture: &'a Capture, contents: Contents, prefix: &str, tensors: 
         }
     }
     if let Some(data) = capture.logits().filter(|_| contents.logits) {
-        let classifier =
-            matches!(capture.model().head, Some(HeadKind::TextClass | HeadKind::ImageClass | HeadKind::Similarity));
+        let classifier = matches!(
+            capture.model().head,
+            Some(HeadKind::TextClass | HeadKind::ImageClass | HeadKind::Similarity | HeadKind::PairClass)
+        );
         let shape = if classifier && data.n_rows() == 1 { vec![data.n_cols()] } else { data.shape().to_vec() };
         add("logits".to_owned(), &shape, data.as_slice());
     }

@@ -47,7 +47,8 @@ pub struct ProjectOptions {
     pub translate: Translation,
     #[command(flatten)]
     pub layout: LayoutFlags,
-    /// Attention stack: self, encoder, decoder, cross, vision, text, words, sentences
+    /// Attention stack: self, encoder, decoder, cross, vision, text, cross_modal_text, text_to_vision,
+    /// cross_modal_vision, vision_to_text, words, sentences
     #[arg(long)]
     pub stack: Option<StackKind>,
     /// Heads such as L3H5,L0H2, counted from 0, or all

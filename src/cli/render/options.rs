@@ -124,7 +124,8 @@ pub struct RenderOptions {
     /// Numbers behind the figure, ending in .csv, .json, .npz or .safetensors
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
-    /// Attention stack: self, encoder, decoder, cross, vision, text, words, sentences
+    /// Attention stack: self, encoder, decoder, cross, vision, text, cross_modal_text, text_to_vision,
+    /// cross_modal_vision, vision_to_text, words, sentences
     #[arg(long)]
     pub stack: Option<StackKind>,
     /// Layers, from 0, such as 3 or 0-3,11

@@ -309,12 +309,18 @@ fn stack(spec: &FigureSpec, capture: &Capture) -> Result<StackKind, FigureError>
     }
     if spec.view.facts().lies_on_picture {
         let side = capture.picture_side().ok_or_else(|| no_picture(capture))?;
-        let attends = [StackKind::Cross, StackKind::SelfAttention, StackKind::Vision, StackKind::Encoder];
+        let attends = [
+            StackKind::Cross,
+            StackKind::TextToVision,
+            StackKind::SelfAttention,
+            StackKind::Vision,
+            StackKind::Encoder,
+        ];
         let found = attends.into_iter().find(|stack| model.stack(*stack).is_some() && stack.key_side() == side);
         return found.ok_or_else(|| no_picture(capture));
     }
     // What a writer attends to is what an encoder–decoder is looked at for.
-    let cross = model.stack(StackKind::Cross).map(|stack| stack.kind);
+    let cross = model.stacks.iter().map(|stack| stack.kind).find(|kind| kind.is_cross());
     cross
         .or_else(|| model.stacks.first().map(|stack| stack.kind))
         .ok_or_else(|| FigureError::Failed("there is nothing to draw: the capture has no attention".to_owned()))

@@ -8,7 +8,7 @@ use super::{MAP, SCORES};
 use crate::{
     analysis::explain::report::{LabQuestion, MethodSpec, Report, Scores, Value},
     lab::{
-        LabError, LabRun, Method, MethodPreset, Target,
+        Aim, LabError, LabRun, Method, MethodPreset, Target,
         method::Parameters,
         options::{Scope, Visit, choose, layer_or_last, read_position},
         patterns::{by_stack, patterns},
@@ -85,10 +85,13 @@ fn attention(
     // Of a model without a prediction there are the maps alone.
     let aim = target.aim(lab).ok();
     let compares = capture.model().head == Some(HeadKind::Similarity);
+    let has_two_streams = capture.model().has_two_streams();
     let (mut scores, mut maps, mut used, mut shallow) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for stack in &capture.model().stacks {
         let (query, key) = (stack.kind.query_side(), stack.kind.key_side());
-        if aim.as_ref().is_some_and(|aim| query != aim.side) && !compares {
+        // Of two streams the tower's own attention is not what the head reads.
+        let is_read = |aim: &Aim| query == aim.side && (!has_two_streams || stack.kind.host() == aim.stack);
+        if aim.as_ref().is_some_and(|aim| !is_read(aim)) && !compares {
             continue;
         }
         let n_layers = stack.layers.len();

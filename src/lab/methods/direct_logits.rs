@@ -97,7 +97,7 @@ pub fn direct(
     asked: Option<HeadId>,
 ) -> Result<(Report, Option<HeadShare>), LabError> {
     let aim = target.aim(lab)?;
-    let own = aim.side.stack();
+    let own = aim.stack;
     let sum_of_parts = |what: &str| LabError::unsuited(format!("a logit of this model is not a sum of parts: {what}"));
     one_number(lab.plain()?)?;
     let HeadReads::At(position) = aim.reads else {
@@ -171,7 +171,7 @@ pub fn direct(
         };
         Some(Value::Layers((0..n_layers).map(of_layer).collect()))
     };
-    let kinds = [own, StackKind::Cross].into_iter().filter(|kind| *kind == own || own == StackKind::Decoder);
+    let kinds = [Some(own), own.cross()].into_iter().flatten();
     let heads = kinds.filter_map(|kind| Some((Cow::Borrowed(kind.name()), heads(kind)?))).collect();
     let table = Value::Table(vec![
         TableColumn::new("component", ColumnValues::Text(components.names.clone())),

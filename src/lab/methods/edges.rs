@@ -18,7 +18,7 @@ use crate::{
         LabError, LabRun, Method, MethodPreset, MethodRefusal, Target,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose, read_head, read_number, whole},
-        stream::{LastHeads, NO_STREAM, StreamPoint, Walk, frozen},
+        stream::{BRIDGED, LastHeads, NO_STREAM, StreamPoint, Walk, frozen},
     },
     model::{FinalNorm, Projection},
     text::{counted, norm_text},
@@ -319,7 +319,7 @@ fn spot(capture: &Capture, options: &EdgeOptions) -> Result<(), LabError> {
         let what = format!("{} compares no query with a key, so it has no scores", head_name(options.head));
         return Err(LabError::unsuited(what));
     }
-    if options.by == PartsBy::Back && stack != StackKind::Cross && layer == 0 {
+    if options.by == PartsBy::Back && !stack.is_cross() && layer == 0 {
         return Err(LabError::unsuited(NONE_BEFORE));
     }
     let (n_query, n_key) = (capture.query_tokens(stack).len(), capture.key_tokens(stack).len());
@@ -425,9 +425,12 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     let HeadId { stack, layer, .. } = head;
     let plain = lab.plain()?;
     spot(plain, &options)?;
+    if stack.is_cross_modal() {
+        return Err(LabError::unsuited(BRIDGED));
+    }
     let missing = || LabError::unsuited(NO_STREAM);
-    let is_cross = stack == StackKind::Cross;
-    let own = if is_cross { StackKind::Decoder } else { stack };
+    let is_cross = stack.is_cross();
+    let own = stack.host();
     let maps = lab.model.head_maps(stack, layer, head.head)?.ok_or_else(missing)?;
     let shape = lab.model.block_shape(own, layer)?.ok_or_else(missing)?;
     let norms = if is_cross { shape.cross } else { Some(shape.attention) };

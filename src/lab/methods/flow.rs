@@ -12,7 +12,7 @@ use crate::{
         aim::predicted_side,
         method::Parameters,
         options::{Scope, Visit, read_position},
-        patterns::{NOTHING_TO_MULTIPLY, shares, square_stacks},
+        patterns::{NOTHING_TO_MULTIPLY, check_chain, shares, square_stacks},
     },
     model::HeadReads,
 };
@@ -79,6 +79,7 @@ impl Method for FlowOptions {
 fn flow(lab: &LabRun<'_>, asked: FlowOptions, target: Target) -> Result<Report, LabError> {
     let FlowOptions { query, of_output, options } = asked;
     let capture = lab.plain()?;
+    check_chain(capture)?;
     let side = predicted_side(capture);
     let stack = square_stacks(capture).find(|stack| stack.kind.query_side() == side);
     let stack = stack.ok_or_else(|| LabError::unsuited(NOTHING_TO_MULTIPLY))?;

@@ -109,7 +109,7 @@ fn knockout(lab: &LabRun<'_>, options: KnockoutOptions, target: Target) -> Resul
     let plain = lab.plain()?;
     one_number(plain)?;
     let model = plain.model();
-    let own = Some(aim.side.stack()).filter(|kind| model.stack(*kind).is_some());
+    let own = Some(aim.stack).filter(|kind| model.stack(*kind).is_some());
     let reads = || model.stacks.iter().map(|stack| stack.kind).find(|kind| kind.query_side() == aim.side);
     let stack = options.stack.or(own).or_else(reads).unwrap_or_default();
     let spec = model.stack(stack).ok_or_else(|| LabError::unsuited(format!("there is no stack {stack}")))?;

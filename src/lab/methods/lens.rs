@@ -16,7 +16,7 @@ use crate::{
     capture::Matrix,
     lab::{
         Aim, LabError, LabRun, Method, MethodPreset, TOP, Target,
-        aim::one_number,
+        aim::{one_number, one_stream},
         lens_heads::lens_heads,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, whole},
@@ -149,7 +149,8 @@ fn lens(lab: &LabRun<'_>, options: &LensOptions, target: Target) -> Result<Repor
     let n_top = options.n_top;
     let aim = target.aim(lab)?;
     one_number(lab.plain()?)?;
-    let stack = aim.side.stack();
+    one_stream(lab)?;
+    let stack = aim.stack;
     let jacobian = options.jacobian_lens.as_deref().map(|path| lens_of(lab, path)).transpose()?;
     let own: &[Site] = if jacobian.is_some() { &[Site::Z, Site::AttnOut] } else { &[] };
     let capture = lab.run(Sites::of(&[&[Site::ResidPost], own].concat()), Logits::Skip)?;

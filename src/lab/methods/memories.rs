@@ -13,7 +13,7 @@ use crate::{
     capture::Matrix,
     lab::{
         LabError, LabRun, Method, MethodPreset, TOP, Target,
-        aim::one_number,
+        aim::{one_number, one_stream},
         method::Parameters,
         options::{Scope, Visit, layer_or_last, whole},
         stream::NO_STREAM,
@@ -91,7 +91,8 @@ fn memories(
 ) -> Result<Report, LabError> {
     let aim = target.aim(lab)?;
     one_number(lab.plain()?)?;
-    let stack = aim.side.stack();
+    one_stream(lab)?;
+    let stack = aim.stack;
     let capture = lab.run(Sites::of(&[Site::MlpHidden]), Logits::Skip)?;
     let layers = capture.stack(stack).map_or(&[][..], |stack| &stack.layers);
     let n_layers = layers.len();

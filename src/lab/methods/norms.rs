@@ -105,7 +105,7 @@ fn norms(lab: &LabRun<'_>) -> Result<Report, LabError> {
             let moved = Moved::new(values, &by_head(&output, stack.n_heads(layer))?)?;
             of_heads.push(Value::heads(sides.0, sides.1, moved.by_head(pattern)?));
             of_all.push(Value::matrix(sides.0, sides.1, moved.together(pattern)?));
-            if stack.kind != StackKind::Cross {
+            if !stack.kind.is_cross() {
                 alone.push(Value::tokens(sides.0, moved.mixing_ratios(pattern, None, None)?));
                 ratios.extend(ratio(lab, &moved, pattern, (stack, layer), (streams, &output))?);
             }
@@ -113,7 +113,7 @@ fn norms(lab: &LabRun<'_>) -> Result<Report, LabError> {
         let name = Cow::Borrowed(stack.kind.name());
         heads.push((name.clone(), Value::Layers(of_heads)));
         together.push((name.clone(), Value::Layers(of_all)));
-        if stack.kind == StackKind::Cross {
+        if stack.kind.is_cross() {
             continue;
         }
         without.push((name.clone(), Value::Layers(alone)));

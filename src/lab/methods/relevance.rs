@@ -17,7 +17,7 @@ use crate::{
         LabError, LabRun, Method, MethodPreset, Target,
         method::Parameters,
         options::{Scope, Visit, choose, first_layer},
-        patterns::{NOTHING_TO_MULTIPLY, by_stack, of_stack, pattern_gradients, patterns, square_stacks},
+        patterns::{NOTHING_TO_MULTIPLY, by_stack, check_chain, of_stack, pattern_gradients, patterns, square_stacks},
         propagation::propagated,
     },
     model::Gradients,
@@ -108,6 +108,7 @@ fn relevance(
 ) -> Result<Report, LabError> {
     let aim = target.aim(lab)?;
     let capture = lab.plain()?;
+    check_chain(capture)?;
     // What cannot be propagated is refused before anything is differentiated.
     let shares = if rule == Rule::Lrp { Some(propagated(lab, &aim)?) } else { None };
     let gradients = pattern_gradients(lab, &aim)?;

@@ -18,7 +18,7 @@ use crate::{
         aim::predicted_side,
         method::Parameters,
         options::{Scope, Visit, choose, first_layer, real},
-        patterns::{NOTHING_TO_MULTIPLY, by_stack, shares, square_stacks},
+        patterns::{NO_CHAIN, NOTHING_TO_MULTIPLY, by_stack, check_chain, shares, square_stacks},
     },
     spec::{HeadKind, StackSpec},
 };
@@ -79,6 +79,9 @@ impl Method for RolloutOptions {
 
 /// Refuses what has no layers that follow each other on the side that is predicted.
 pub(super) fn needs_layers(focus: &LabFocus<'_>) -> Result<(), MethodRefusal> {
+    if focus.capture.model().has_two_streams() {
+        return Err(MethodRefusal::unsuited(NO_CHAIN));
+    }
     let side = predicted_side(focus.capture);
     let own = |kind: StackKind| kind.query_side() == kind.key_side() && kind.query_side() == side;
     if focus.capture.model().stacks.iter().any(|stack| own(stack.kind)) {
@@ -89,6 +92,7 @@ pub(super) fn needs_layers(focus: &LabFocus<'_>) -> Result<(), MethodRefusal> {
 
 fn rollout(lab: &LabRun<'_>, options: RolloutOptions, target: Target) -> Result<Report, LabError> {
     let capture = lab.plain()?;
+    check_chain(capture)?;
     // Of a model without a prediction there is the map alone.
     let aim = target.aim(lab).ok();
     let mut found = Vec::new();

@@ -20,7 +20,7 @@ use crate::{
     ids::StackKind,
     lab::{
         LabError, LabRun, Method, MethodPreset, Target,
-        aim::one_number,
+        aim::{one_number, one_stream},
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, whole},
         stream::NO_STREAM,
@@ -203,7 +203,8 @@ pub fn words_of(
 fn features(lab: &LabRun<'_>, sae: &Sae, n_top: usize, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(lab)?;
     one_number(lab.plain()?)?;
-    let kind = aim.side.stack();
+    one_stream(lab)?;
+    let kind = aim.stack;
     let capture = lab.run(Sites::of(&[sae.site]), Logits::Skip)?;
     let layers = capture.stack(kind).map_or(&[][..], |stack| &stack.layers);
     let rows = rows_of(sae, layers)?;

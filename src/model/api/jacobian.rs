@@ -46,6 +46,9 @@ impl Model {
             Body::EncoderDecoder { .. } | Body::TwoTowers { .. } => {
                 refuse("This one has two stacks: its stream is not carried from the input to the output")
             }
+            Body::TwoStreams(_) => {
+                refuse("This one has two streams, which take in those of their towers layer by layer")
+            }
             Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => refuse("This one has no residual stream"),
         }
     }

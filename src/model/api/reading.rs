@@ -64,6 +64,11 @@ impl Model {
         }
     }
 
+    /// Whether the head reads both streams of a two-stream model at once, so that no stream has logits by itself.
+    pub fn joins_streams(&self) -> bool {
+        self.network.joins_streams()
+    }
+
     /// Whether the head says one thing about the whole input.
     pub fn reads_whole(&self) -> bool {
         match &self.network.body {

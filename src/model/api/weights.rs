@@ -67,8 +67,8 @@ impl Model {
     /// # Errors
     /// When the weights cannot be read.
     pub fn attention_output(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
-        let own = |block: &Block| match stack {
-            StackKind::Cross => block.cross.as_ref().map(|(attention, _)| Projection::of(&attention.out)),
+        let own = |block: &Block| match &block.cross {
+            cross if stack.is_cross() => cross.as_ref().map(|(attention, _)| Projection::of(&attention.out)),
             _ if block.attention.spec().gated => None,
             _ => Some(Projection::of(block.attention.out())),
         };
@@ -80,15 +80,7 @@ impl Model {
     /// # Errors
     /// When the weights cannot be read.
     pub fn value_bias(&self, stack: StackKind, layer: usize) -> Result<Option<Vec<f32>>, ModelError> {
-        let Some(block) = self.block(stack, layer) else { return Ok(None) };
-        let attention = match (stack, &block.cross) {
-            (StackKind::Cross, None) => return Ok(None),
-            (StackKind::Cross, Some((attention, _))) => attention,
-            _ => match block.attention.heads() {
-                Some(heads) => heads,
-                None => return Ok(None),
-            },
-        };
+        let Some(attention) = self.attention(stack, layer) else { return Ok(None) };
         let width = attention.spec.n_kv_heads * attention.spec.d_head;
         // Values come last in both.
         let (Projections::Fused(linear) | Projections::Cross { kv: linear, .. }) = &attention.projections;
@@ -101,8 +93,8 @@ impl Model {
     /// # Errors
     /// When the weights cannot be read.
     pub fn norm_after_attention(&self, stack: StackKind, layer: usize) -> Result<Option<FinalNorm>, ModelError> {
-        let norms = self.block(stack, layer).and_then(|block| match stack {
-            StackKind::Cross => block.cross.as_ref().map(|(_, norms)| norms),
+        let norms = self.block(stack, layer).and_then(|block| match &block.cross {
+            cross if stack.is_cross() => cross.as_ref().map(|(_, norms)| norms),
             _ => Some(&block.attention_norms),
         });
         norms.and_then(|norms| norms.after.as_ref()).map(FinalNorm::of).transpose()
@@ -230,18 +222,16 @@ impl Model {
 
     pub(super) fn head(&self) -> Result<&Head, ModelError> {
         let missing = || ModelError::Edit("it has no head, so there are no logits".to_owned());
+        if self.network.joins_streams() {
+            let what = "its head reads both streams at once, so none of them has logits by itself";
+            return Err(ModelError::Edit(what.to_owned()));
+        }
         self.network.head.as_ref().ok_or_else(missing)
     }
 
     pub(super) fn stack(&self, kind: StackKind) -> Option<&Stack> {
-        let kind = if kind == StackKind::Cross { StackKind::Decoder } else { kind };
-        let stacks: [Option<&Stack>; 2] = match &self.network.body {
-            Body::Single(tower) => [Some(&tower.stack), None],
-            Body::EncoderDecoder { encoder, decoder, .. } => [Some(&encoder.stack), Some(&decoder.stack)],
-            Body::TwoTowers { vision, text, .. } => [Some(&vision.stack), Some(&text.stack)],
-            Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => [None, None],
-        };
-        stacks.into_iter().flatten().find(|stack| stack.kind == kind)
+        let kind = kind.host();
+        self.network.transformers().into_iter().find(|stack| stack.kind == kind)
     }
 
     pub(super) fn block(&self, stack: StackKind, layer: usize) -> Option<&Block> {

@@ -249,8 +249,8 @@ impl Model {
 
     pub(super) fn attention(&self, stack: StackKind, layer: usize) -> Option<&MultiHead> {
         let block = self.block(stack, layer)?;
-        match stack {
-            StackKind::Cross => block.cross.as_ref().map(|(attention, _)| attention),
+        match &block.cross {
+            cross if stack.is_cross() => cross.as_ref().map(|(attention, _)| attention),
             _ => block.attention.heads(),
         }
     }

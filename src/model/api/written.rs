@@ -151,6 +151,7 @@ impl Model {
             (Body::EncoderDecoder { encoder, .. }, Side::Encoder) => Some(encoder),
             (Body::EncoderDecoder { decoder, .. }, Side::Decoder) => Some(decoder),
             (Body::TwoTowers { text, .. }, Side::Text) => Some(text),
+            (Body::TwoStreams(body), Side::Text) => Some(&body.text),
             _ => None,
         };
         match &tower?.embedding {

@@ -70,7 +70,8 @@ pub(super) fn keep(config: &Config, weights: &mut Weights<'_>, network: &mut Net
     }
     let Some(class) = config.architecture() else { return };
     let Some(promise) = HeadClass::of(config) else { return };
-    if matches!(network.body, Body::TwoTowers { .. }) {
+    // Those read their class themselves.
+    if matches!(network.body, Body::TwoTowers { .. } | Body::TwoStreams(_)) {
         return;
     }
     if promise == HeadClass::Other {

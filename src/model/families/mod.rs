@@ -8,6 +8,7 @@ mod beit;
 mod bert;
 mod bilstm;
 mod bloom;
+mod bridgetower;
 mod clip;
 mod codegen;
 mod cohere;
@@ -141,6 +142,7 @@ const FAMILIES: &[&[Family]] = &[
     bert::FAMILIES,
     bilstm::FAMILIES,
     bloom::FAMILIES,
+    bridgetower::FAMILIES,
     clip::FAMILIES,
     codegen::FAMILIES,
     cohere::FAMILIES,

@@ -204,7 +204,7 @@ impl EncodedImage {
 /// The size that a picture is brought to.
 fn target(size: TargetSize, picture: &Picture) -> Result<(usize, usize), InputError> {
     let (height, width) = size.of(&picture.pixels);
-    if height.max(width) > MAX_LONG_EDGE_PX {
+    if height.max(width) > MAX_LONG_EDGE_PX || height.min(width) == 0 {
         return Err(InputError::ThinPicture { name: picture.name.clone() });
     }
     Ok((height, width))

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     resample::Filter,
-    size::{TargetSize, sides, size},
+    size::{TargetSize, in_multiples_of, sides, size, square_crop},
 };
 
 /// How pictures are made ready. Sizes are height and width.
@@ -57,6 +57,8 @@ pub(crate) struct ProcessorClass {
     crop_size: Option<(usize, usize)>,
     /// Whether it rescales before it resizes.
     rescales_first: bool,
+    /// Resized edges are cut to multiples of this.
+    divisor: Option<usize>,
 }
 
 /// Of the pictures that CLIP was trained on, red, green, blue.
@@ -78,6 +80,7 @@ impl ProcessorClass {
         crops: false,
         crop_size: None,
         rescales_first: false,
+        divisor: None,
     };
     pub const CLIP: Self = Self {
         name: "CLIP",
@@ -89,6 +92,7 @@ impl ProcessorClass {
         crops: true,
         crop_size: Some((224, 224)),
         rescales_first: false,
+        divisor: None,
     };
     /// Also of DINOv2.
     pub const BIT: Self = Self { name: "Bit", ..Self::CLIP };
@@ -104,9 +108,16 @@ impl ProcessorClass {
     pub const DINOV3: Self =
         Self { name: "DINOv3ViT", mean: IMAGENET_MEAN, std: IMAGENET_STD, rescales_first: true, ..Self::VIT };
     pub const SIGLIP: Self = Self { name: "Siglip", filter: Filter::Bicubic, square: false, ..Self::VIT };
+    pub const BRIDGETOWER: Self = Self {
+        name: "BridgeTower",
+        size: TargetSize::ShortestEdge(288),
+        crop_size: Some((288, 288)),
+        divisor: Some(32),
+        ..Self::CLIP
+    };
 
     /// The classes that do nothing but resize, crop, rescale, normalise and pad.
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::VIT,
         Self::CLIP,
         Self { name: "ChineseCLIP", ..Self::CLIP },
@@ -115,6 +126,7 @@ impl ProcessorClass {
         Self::BEIT,
         Self::DINOV3,
         Self::SIGLIP,
+        Self::BRIDGETOWER,
         Self {
             name: "Blip",
             filter: Filter::Bicubic,
@@ -190,12 +202,17 @@ impl ProcessorSettings {
         let needed = |step: &str, wanted: bool, name: &str, is_there: bool| {
             if wanted && !is_there { Err(format!("{name} is null, but {step} needs it")) } else { Ok(wanted) }
         };
-        let size = file.or_class("size", Some(class.size), |name, value| size(name, value, square))?;
+        let mut size = file.or_class("size", Some(class.size), |name, value| size(name, value, square))?;
+        if let Some(divisor) = class.divisor {
+            let divisor = file.or_class("size_divisor", Some(divisor), whole)?.ok_or("size_divisor is null")?;
+            size = size.map(|size| in_multiples_of(divisor, size)).transpose()?;
+        }
         let filter = file.or_class("resample", Some(class.filter), filter)?;
         let resizes = file.flag("do_resize", true)?;
         needed("do_resize", resizes, "size", size.is_some())?;
         needed("do_resize", resizes, "resample", filter.is_some())?;
-        let crop = file.or_class("crop_size", class.crop_size, sides)?;
+        let read_crop = if class.divisor.is_some() { square_crop } else { sides };
+        let crop = file.or_class("crop_size", class.crop_size, read_crop)?;
         let crops = needed("do_center_crop", file.flag("do_center_crop", class.crops)?, "crop_size", crop.is_some())?;
         let factor = file.or_class("rescale_factor", Some(1.0 / 255.0), number)?;
         let rescales = needed("do_rescale", file.flag("do_rescale", true)?, "rescale_factor", factor.is_some())?;
@@ -208,7 +225,8 @@ impl ProcessorSettings {
             return Err("image_std contains zero".to_owned());
         }
         let pad = file.or_class("pad_size", None, sides)?;
-        let pads = file.flag("do_pad", false)?;
+        // One picture by itself is never filled up by a class that fills up to the largest of several.
+        let pads = file.flag("do_pad", false)? && class.divisor.is_none();
         if class.rescales_first {
             only_floats(class, crops, pads, resizes && !rescales, filter)?;
         }
@@ -226,8 +244,9 @@ impl ProcessorSettings {
 
     /// What a class does by default at the model's own picture size, for a model without a processor's file.
     pub fn of_class(class: &ProcessorClass, (height, width): (usize, usize)) -> Self {
-        let size = match class.size {
-            TargetSize::ShortestEdge(_) => TargetSize::ShortestEdge(height),
+        let size = match (class.size, class.divisor) {
+            (TargetSize::ShortestEdge(_), Some(divisor)) => TargetSize::Multiples(height, divisor.min(height)),
+            (TargetSize::ShortestEdge(_), None) => TargetSize::ShortestEdge(height),
             _ => TargetSize::Exact(height, width),
         };
         Self {
@@ -320,6 +339,11 @@ fn only_floats(
         Some((_, what)) => Err(format!("{what} is not supported for {}ImageProcessor", class.name)),
         None => Ok(()),
     }
+}
+
+fn whole(name: &str, value: &Value) -> Result<usize, String> {
+    let wrong = || format!("{name} is {value}, which is no number of pixels");
+    value.as_u64().and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0).ok_or_else(wrong)
 }
 
 fn number(name: &str, value: &Value) -> Result<f64, String> {

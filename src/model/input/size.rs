@@ -12,6 +12,9 @@ pub(super) enum TargetSize {
     /// The shortest edge, unless the longest would become longer than this.
     Edges(usize, usize),
     Within(usize, usize),
+    /// The shortest edge, unless the longest would become longer than 1333 / 800 of it; both are then cut to multiples of
+    /// the second number, and nothing may be left.
+    Multiples(usize, usize),
 }
 
 /// No model reads larger pictures; a larger number is a damaged file.
@@ -27,6 +30,7 @@ impl TargetSize {
             Self::ShortestEdge(short) if width <= height => (short * height / width, short),
             Self::ShortestEdge(short) => (short, short * width / height),
             Self::Edges(short, long) => with_edges((height, width), short, long),
+            Self::Multiples(short, divisor) => in_multiples((height, width), short, divisor),
             Self::Within(max_height, max_width) => {
                 let scale = (max_height as f64 / height as f64).min(max_width as f64 / width as f64);
                 let scaled = |side: usize| ((side as f64 * scale) as usize).max(1);
@@ -34,6 +38,20 @@ impl TargetSize {
             }
         }
     }
+}
+
+/// As `get_resize_output_image_size` of BridgeTower, roundings included.
+fn in_multiples((height, width): (usize, usize), short: usize, divisor: usize) -> (usize, usize) {
+    let longest = (1333.0 / 800.0 * short as f64).trunc();
+    let scale = short as f64 / height.min(width) as f64;
+    let (mut new_height, mut new_width) =
+        if height < width { (short as f64, scale * width as f64) } else { (scale * height as f64, short as f64) };
+    let longer = new_height.max(new_width);
+    if longer > longest {
+        (new_height, new_width) = (longest / longer * new_height, longest / longer * new_width);
+    }
+    let cut = |side: f64| (side + 0.5) as usize / divisor.max(1) * divisor;
+    (cut(new_height), cut(new_width))
 }
 
 /// As `get_size_with_aspect_ratio`, roundings included.
@@ -86,6 +104,27 @@ pub(super) fn size(name: &str, value: &Value, square: bool) -> Result<TargetSize
             ));
         }
     })
+}
+
+/// A size whose shortest edge is given, cut to multiples of `divisor`.
+pub(super) fn in_multiples_of(divisor: usize, asked: TargetSize) -> Result<TargetSize, String> {
+    match asked {
+        TargetSize::ShortestEdge(short) | TargetSize::Edges(short, _) if short < divisor => {
+            Err(format!("size_divisor {divisor} is larger than the shortest_edge {short} of size"))
+        }
+        TargetSize::ShortestEdge(short) | TargetSize::Edges(short, _) => Ok(TargetSize::Multiples(short, divisor)),
+        TargetSize::Exact(..) | TargetSize::Within(..) | TargetSize::Multiples(..) => {
+            Err("size needs shortest_edge".to_owned())
+        }
+    }
+}
+
+/// A size that must be a square's, given as its shortest edge.
+pub(super) fn square_crop(name: &str, value: &Value) -> Result<(usize, usize), String> {
+    match size(name, value, false)? {
+        TargetSize::ShortestEdge(side) => Ok((side, side)),
+        _ => Err(format!("{name} needs shortest_edge")),
+    }
 }
 
 /// A size that must be height and width; a single number stands for both.

@@ -2,7 +2,7 @@
 
 use super::{
     Body, Network, Tower,
-    block::{Block, Norms},
+    block::{Block, Norms, Stack},
     embedding::Embedding,
 };
 use crate::capture::{Architecture, BlockFacts, BranchNorms, Reads, TowerFacts};
@@ -10,11 +10,20 @@ use crate::capture::{Architecture, BlockFacts, BranchNorms, Reads, TowerFacts};
 impl Network {
     /// The towers and their blocks; none of a network that is no transformer.
     pub fn architecture(&self) -> Architecture {
+        if let Body::TwoStreams(body) = &self.body {
+            let [of_text, of_vision] = body.stacks();
+            // What the head reads stands last.
+            let streams = [(of_vision, &body.vision), (of_text, &body.text)];
+            let streams = streams.map(|(stack, tower)| behind(stack, Reads::Streams { of: tower.stack.kind }, false));
+            return Architecture {
+                towers: [facts(&body.vision), facts(&body.text)].into_iter().chain(streams).collect(),
+            };
+        }
         let towers: Vec<&Tower> = match &self.body {
             Body::Single(tower) => vec![tower],
             Body::EncoderDecoder { encoder, decoder, .. } => vec![encoder, decoder],
             Body::TwoTowers { vision, text, .. } => vec![vision, text],
-            Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => Vec::new(),
+            Body::TwoStreams(_) | Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => Vec::new(),
         };
         Architecture { towers: towers.into_iter().map(facts).collect() }
     }
@@ -28,12 +37,16 @@ fn facts(tower: &Tower) -> TowerFacts {
             (Reads::Patches { height_px, width_px }, patches.position.is_some())
         }
     };
+    behind(&tower.stack, reads, adds_positions)
+}
+
+fn behind(stack: &Stack, reads: Reads, adds_positions: bool) -> TowerFacts {
     TowerFacts {
-        stack: tower.stack.kind,
+        stack: stack.kind,
         reads,
         adds_positions,
-        blocks: tower.stack.blocks.iter().map(|block| of_block(block)).collect(),
-        has_final_norm: tower.stack.final_norm.is_some(),
+        blocks: stack.blocks.iter().map(|block| of_block(block)).collect(),
+        has_final_norm: stack.final_norm.is_some(),
     }
 }
 

@@ -84,6 +84,11 @@ impl Norms {
     }
 }
 
+/// Where the cross-attention of a layer is.
+fn crossing(at: At) -> At {
+    At { stack: at.stack.cross().unwrap_or(StackKind::Cross), ..at }
+}
+
 /// Attention, cross-attention in a decoder, and MLP around a residual stream.
 #[derive(Debug)]
 pub(crate) struct Block {
@@ -120,9 +125,8 @@ impl Block {
         heads.only_project(at, &self.attention_norms.enter(&entering)?, pass, run)
     }
 
-    /// What comes out has the rows that the pass says are read.
-    fn forward(&self, at: At, x: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let entering = run.at(Site::ResidPre, at, x)?;
+    /// What comes out has the rows that the pass says are read; the run has seen what is entering.
+    fn forward(&self, at: At, entering: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let normed = self.attention_norms.enter(&entering)?;
         let mut z = self.attention.forward(at, &normed, pass, run)?;
         // Packed inputs that were alike until they attended go on each for itself.
@@ -133,7 +137,7 @@ impl Block {
         if let Some((cross, around)) = &self.cross {
             stream = norms.join(&Added::of(out, z), &stream, Site::AttnOut, at, run)?;
             run.checkpoint()?;
-            (out, norms, here) = (&cross.out, around, At { stack: StackKind::Cross, layer: at.layer });
+            (out, norms, here) = (&cross.out, around, crossing(at));
             z = cross.forward(here, &norms.enter(&stream)?, pass, run)?;
         }
         // From here on every row goes for itself.
@@ -208,7 +212,7 @@ impl Stack {
         let own = spec(self.kind, own.collect());
         let cross = self.blocks.iter().filter_map(|block| Some((&block.cross.as_ref()?.0 as &dyn Attention, None)));
         let cross: Vec<_> = cross.collect();
-        if cross.is_empty() { vec![own] } else { vec![own, spec(StackKind::Cross, cross)] }
+        if cross.is_empty() { vec![own] } else { vec![own, spec(crossing(At::entry(self.kind)).stack, cross)] }
     }
 
     /// # Shapes
@@ -234,6 +238,7 @@ impl Stack {
             return Err(ModelError::Edit(why.to_owned()));
         }
         pass.prepare(&self.rotary, self.bias.as_ref(), (x.dim(0)?, x.device()), run)?;
+        pass.keep(&x);
         let embedded = self.convolution.is_some().then(|| pass.spread(x.clone())).transpose()?;
         let mut read = pass.read.take();
         for (layer, block) in self.blocks.iter().enumerate().skip(first) {
@@ -248,18 +253,39 @@ impl Stack {
             if layer + 1 == self.blocks.len() {
                 pass.read = read.take();
             }
-            x = block.forward(at, x, pass, run)?;
+            let entering = run.at(Site::ResidPre, at, x)?;
+            x = block.forward(at, entering, pass, run)?;
             if let (0, Some(convolution), Some(embedded)) = (layer, &self.convolution, &embedded) {
                 x = convolution.join_parts(embedded, &x, &pass.parts)?;
             }
             x = run.at(Site::ResidPost, at, x)?;
+            pass.keep(&x);
             run.layer_done();
         }
-        run.checkpoint()?;
         if let Some(rows) = read {
             // No layer has run.
             x = x.index_select(&rows, 0)?;
         }
+        self.end(x, run)
+    }
+
+    /// The stream behind a layer that is entered by `entering`, which the run has seen.
+    pub fn behind(
+        &self,
+        layer: usize,
+        entering: Tensor,
+        pass: &mut Pass<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<Tensor, ModelError> {
+        let at = At { stack: self.kind, layer };
+        let x = self.blocks[layer].forward(at, entering, pass, run)?;
+        run.layer_done();
+        run.at(Site::ResidPost, at, x)
+    }
+
+    /// The last stream, after the final norm.
+    pub fn end(&self, x: Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        run.checkpoint()?;
         let x = self.normed(x)?;
         let x = run.at(Site::ResidFinal, At { stack: self.kind, layer: self.blocks.len() }, x)?;
         check_finite(x)

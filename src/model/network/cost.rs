@@ -71,21 +71,19 @@ impl Network {
     }
 
     fn used_bytes(&self, lengths: &Lengths, plan: &RunPlan, taps: Taps) -> u64 {
-        let stacks: Vec<&Stack> = match &self.body {
-            Body::Single(tower) => vec![&tower.stack],
-            Body::EncoderDecoder { encoder, decoder, .. } => vec![&encoder.stack, &decoder.stack],
-            Body::TwoTowers { vision, text, .. } => vec![&vision.stack, &text.stack],
+        match &self.body {
+            Body::Single(_) | Body::EncoderDecoder { .. } | Body::TwoTowers { .. } | Body::TwoStreams(_) => {}
             // Rows are kept one by one, and joined in the end.
             Body::Recurrent(recurrent) => return self.sequential_bytes(&[recurrent.stack()], 16, lengths, plan),
             Body::Attentive(model) => return self.sequential_bytes(&[model.stack()], 16, lengths, plan),
             // Of every word the gates of both directions, its states and cells, key, value and score.
             Body::Reader(reader) => return self.sequential_bytes(&reader.stacks(), 32, lengths, plan),
-        };
+        }
         let mut kept = 0u64;
         let mut patterns = 0u64;
         let mut peak = 0u64;
         let mut largest = 0u64;
-        for stack in stacks {
+        for stack in self.transformers() {
             let n = lengths.of(stack.kind.query_side());
             for block in &stack.blocks {
                 let layer = Layer { block, stack, n, lengths, plan, taps };
@@ -100,6 +98,14 @@ impl Network {
                 if taps.any() {
                     kept = kept.saturating_add(layer.differentiated_bytes());
                 }
+            }
+        }
+        if let Body::TwoStreams(body) = &self.body {
+            // Streams of the towers wait for the layers that take them in.
+            for stack in [&body.vision.stack, &body.text.stack] {
+                let width = stack.blocks.first().map_or(0, |block| block.mlp.d_model());
+                let n_streams = stack.blocks.len() as u64 + 1;
+                kept = kept.saturating_add(VALUE * n_streams * lengths.of(stack.kind.query_side()) * width);
             }
         }
         let predicted = [Side::Decoder, Side::Text, Side::Only].map(|side| lengths.of(side));
@@ -162,16 +168,21 @@ impl Layer<'_> {
         (VALUE * n_heads as u64).saturating_mul(self.n).saturating_mul(n_key)
     }
 
+    /// The stack of the cross-attention, if there is one.
+    fn crossing(&self) -> StackKind {
+        self.stack.kind.cross().unwrap_or(StackKind::Cross)
+    }
+
     /// Keys of the cross-attention, if there is one.
     fn cross(&self) -> Option<(&MultiHead, u64)> {
         let (attention, _) = self.block.cross.as_ref()?;
-        Some((attention, self.lengths.of(StackKind::Cross.key_side())))
+        Some((attention, self.lengths.of(self.crossing().key_side())))
     }
 
     /// Bytes that exist only while the layer is computed.
     fn working_bytes(&self) -> u64 {
         let own = self.own_bytes(self.n);
-        let cross = self.cross().map_or(0, |(cross, n)| self.attention_bytes(cross, StackKind::Cross, n));
+        let cross = self.cross().map_or(0, |(cross, n)| self.attention_bytes(cross, self.crossing(), n));
         let is_seen = Site::ALL.into_iter().any(|site| site.spec().is_of_mlp && self.plan.sites.contains(site));
         let is_changed = self.taps.any() || !self.plan.edits.is_empty();
         let in_pieces = self.block.mlp.by_pieces() && !(is_changed || is_seen);

@@ -31,6 +31,7 @@ pub(crate) mod rotary;
 pub(crate) mod sequential;
 pub(crate) mod short_convolution;
 pub(crate) mod similarity;
+pub(crate) mod two_streams;
 
 use candle_core::Tensor;
 
@@ -43,6 +44,7 @@ use self::{
     rotary::Rotary,
     sequential::{TextReader, TextWriter},
     similarity::{Similarity, TextPosition},
+    two_streams::TwoStreams,
 };
 use crate::{
     capture::Normalizer,
@@ -81,6 +83,8 @@ pub(crate) enum Body {
     EncoderDecoder { encoder: Tower, bridge: Option<Linear>, decoder: Tower },
     /// Picture and text apart, compared in the end.
     TwoTowers { vision: Tower, text: Tower, similarity: Similarity },
+    /// Picture and text in two streams that attend to each other behind their towers.
+    TwoStreams(Box<TwoStreams>),
     /// A recurrent reader and writer with attention between them.
     Recurrent(Box<dyn TextWriter>),
     /// A recurrent reader that attends to its own states.
@@ -116,6 +120,17 @@ impl Streams {
 
 impl Tower {
     fn forward(&self, input: &Payload, mut pass: Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        self.forward_in(input, &mut pass, run)
+    }
+
+    /// The final stream, and those before the first layer and behind each.
+    fn forward_kept(&self, input: &Payload, run: &mut Run<'_>) -> Result<(Tensor, Vec<Tensor>), ModelError> {
+        let mut pass = Pass::keeping();
+        let last = self.forward_in(input, &mut pass, run)?;
+        Ok((last, pass.kept.unwrap_or_default()))
+    }
+
+    fn forward_in(&self, input: &Payload, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         run.checkpoint()?;
         let first = pass.cache.as_ref().map_or(0, |cache| cache.n);
         let (x, grid) = self.embedding.forward(input, first, At::entry(self.stack.kind), run)?;
@@ -130,7 +145,7 @@ impl Tower {
         if !pass.global.is_empty() {
             run.note(global::note(pass.global.len()));
         }
-        self.stack.forward(x, &mut pass, run)
+        self.stack.forward(x, pass, run)
     }
 }
 
@@ -143,6 +158,7 @@ impl Network {
                 vec![encoder.embedding.words(), decoder.embedding.words()]
             }
             Body::TwoTowers { text, .. } => vec![text.embedding.words()],
+            Body::TwoStreams(body) => vec![body.text.embedding.words()],
             Body::Recurrent(recurrent) => vec![Some(recurrent.words())],
             Body::Attentive(model) => vec![Some(&mut model.words.word)],
             Body::Reader(reader) => vec![Some(reader.words())],
@@ -161,15 +177,30 @@ impl Network {
         tied
     }
 
+    /// The stacks of transformer layers, in forward order.
+    pub fn transformers(&self) -> Vec<&Stack> {
+        match &self.body {
+            Body::Single(tower) => vec![&tower.stack],
+            Body::EncoderDecoder { encoder, decoder, .. } => vec![&encoder.stack, &decoder.stack],
+            Body::TwoTowers { vision, text, .. } => vec![&vision.stack, &text.stack],
+            Body::TwoStreams(body) => {
+                let [of_text, of_vision] = body.stacks();
+                vec![&body.vision.stack, &body.text.stack, of_text, of_vision]
+            }
+            Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => Vec::new(),
+        }
+    }
+
+    /// Whether the head reads both streams of a two-stream model at once.
+    pub fn joins_streams(&self) -> bool {
+        matches!(&self.body, Body::TwoStreams(body) if body.whole.is_some())
+    }
+
     /// The attention stacks, in forward order.
     pub fn stacks(&self) -> Vec<StackSpec> {
         match &self.body {
-            Body::Single(tower) => tower.stack.specs(),
-            Body::EncoderDecoder { encoder, decoder, .. } => {
-                encoder.stack.specs().into_iter().chain(decoder.stack.specs()).collect()
-            }
-            Body::TwoTowers { vision, text, .. } => {
-                vision.stack.specs().into_iter().chain(text.stack.specs()).collect()
+            Body::Single(_) | Body::EncoderDecoder { .. } | Body::TwoTowers { .. } | Body::TwoStreams(_) => {
+                self.transformers().into_iter().flat_map(Stack::specs).collect()
             }
             Body::Recurrent(recurrent) => vec![recurrent.stack()],
             Body::Attentive(model) => vec![model.stack()],
@@ -196,6 +227,7 @@ impl Network {
                 Ok(Streams::One { stream: model.forward(&input.source, &mut Pass::default(), run)?, place })
             }
             Body::Reader(reader) => Ok(Streams::One { stream: reader.read(&input.source, run)?, place: 0 }),
+            Body::TwoStreams(body) => body.forward(input, run),
             Body::TwoTowers { vision, text, similarity } => {
                 let words = input.target()?;
                 let position = match words {
@@ -292,15 +324,16 @@ impl Network {
 
     /// What to call the tokens before the patches of a picture.
     pub fn prefix_labels(&self) -> candle_core::Result<Vec<String>> {
-        match &self.body {
+        let source = match &self.body {
             Body::Single(tower)
             | Body::EncoderDecoder { encoder: tower, .. }
-            | Body::TwoTowers { vision: tower, .. }
-                if let Embedding::Patches(patches) = &tower.embedding =>
-            {
-                patches.prefix_labels()
-            }
-            _ => Ok(Vec::new()),
+            | Body::TwoTowers { vision: tower, .. } => &tower.embedding,
+            Body::TwoStreams(body) => &body.vision.embedding,
+            Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => return Ok(Vec::new()),
+        };
+        match source {
+            Embedding::Patches(patches) => patches.prefix_labels(),
+            Embedding::Text(_) => Ok(Vec::new()),
         }
     }
 
@@ -319,7 +352,7 @@ impl Network {
         let (encoder, bridge) = match &self.body {
             Body::EncoderDecoder { encoder, bridge, .. } => (encoder, bridge),
             Body::Recurrent(recurrent) => return recurrent.encode(source, run),
-            Body::Single(_) | Body::TwoTowers { .. } | Body::Attentive(_) | Body::Reader(_) => {
+            Body::Single(_) | Body::TwoTowers { .. } | Body::TwoStreams(_) | Body::Attentive(_) | Body::Reader(_) => {
                 return Err(ModelError::internal("this model has no encoder of its own"));
             }
         };
@@ -347,7 +380,7 @@ impl Network {
                 tower.stack.blocks.iter().all(|block| block.attention.is_causal())
             }
             Body::Recurrent(_) | Body::Attentive(_) => true,
-            Body::Reader(_) => false,
+            Body::Reader(_) | Body::TwoStreams(_) => false,
         }
     }
 
@@ -397,7 +430,7 @@ impl Network {
             }
             Body::Recurrent(recurrent) => return recurrent.decode(tokens, &mut Pass::decoding(memory, cache), run),
             Body::Attentive(model) => return model.forward(tokens, &mut Pass::decoding(memory, cache), run),
-            Body::Reader(_) => return Err(ModelError::internal("this model writes nothing")),
+            Body::Reader(_) | Body::TwoStreams(_) => return Err(ModelError::internal("this model writes nothing")),
         };
         tower.forward(tokens, Pass::decoding(memory, cache), run)
     }

@@ -70,6 +70,7 @@ impl Network {
             Body::Single(tower) if !tower.stack.global.is_none() => GLOBAL,
             Body::EncoderDecoder { encoder, .. } if !encoder.stack.global.is_none() => GLOBAL,
             Body::Single(_) | Body::EncoderDecoder { .. } | Body::TwoTowers { .. } => None,
+            Body::TwoStreams(_) => Some("text and picture attend to each other, each pair by itself"),
             // Its rows come one after the other in any case.
             Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => {
                 Some("a recurrent network reads its input token by token")
@@ -174,8 +175,8 @@ impl Network {
                 })
                 .collect()
             }
-            Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => {
-                Err(ModelError::internal("a recurrent network was given several inputs at once"))
+            Body::TwoStreams(_) | Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => {
+                Err(ModelError::internal("a network that runs inputs one by one was given several at once"))
             }
         }
     }

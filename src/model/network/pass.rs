@@ -68,6 +68,8 @@ pub(crate) struct Pass<'a> {
     pub global: Arc<[usize]>,
     /// The position of each token, from 0 once each, where they are not in order.
     pub order: Option<Arc<[usize]>>,
+    /// The stream before the first layer and behind each, where somebody else reads them.
+    pub kept: Option<Vec<Tensor>>,
     positions: Range<usize>,
 }
 
@@ -75,6 +77,11 @@ impl<'a> Pass<'a> {
     /// A decoder's pass.
     pub fn decoding(memory: Option<&'a Tensor>, cache: Option<&'a mut Cache>) -> Self {
         Self { memory, cache, ..Self::default() }
+    }
+
+    /// A pass whose streams somebody else reads, layer by layer.
+    pub fn keeping() -> Self {
+        Self { kept: Some(Vec::new()), ..Self::default() }
     }
 
     /// The pass of several packed inputs.
@@ -128,6 +135,13 @@ impl<'a> Pass<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Keeps the stream at a layer's end, where somebody else reads it.
+    pub fn keep(&mut self, x: &Tensor) {
+        if let Some(kept) = &mut self.kept {
+            kept.push(x.clone());
+        }
     }
 
     /// Whether positions of tokens are not in order.

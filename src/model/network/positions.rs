@@ -83,6 +83,7 @@ impl Network {
             Body::Single(tower) => vec![tower],
             Body::EncoderDecoder { encoder, decoder, .. } => vec![encoder, decoder],
             Body::TwoTowers { vision, text, .. } => vec![vision, text],
+            Body::TwoStreams(body) => vec![&body.vision, &body.text],
             Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => Vec::new(),
         }
     }

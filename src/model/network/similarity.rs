@@ -153,6 +153,6 @@ impl Pool {
 }
 
 /// A row at the length one.
-fn unit(x: &Tensor) -> candle_core::Result<Tensor> {
+pub(super) fn unit(x: &Tensor) -> candle_core::Result<Tensor> {
     x.broadcast_div(&x.sqr()?.sum_keepdim(1)?.sqrt()?)
 }

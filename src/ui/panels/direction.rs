@@ -46,7 +46,7 @@ pub fn edit(cx: &PanelCtx<'_>, layer: usize, [plus, minus]: [&MeanInputs; 2], al
 /// The stack whose stream is changed.
 fn stack(cx: &PanelCtx<'_>) -> StackKind {
     let HeadId { stack, .. } = cx.pane.selection.head;
-    if stack.is_between() { StackKind::Decoder } else { stack }
+    if stack.is_between() && !stack.is_cross() { StackKind::Decoder } else { stack.host() }
 }
 
 fn n_layers(cx: &PanelCtx<'_>, stack: StackKind) -> usize {

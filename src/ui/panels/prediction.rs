@@ -5,7 +5,7 @@ use eframe::egui::{Align, Button, Label, Layout, RichText, Role, Ui, WidgetInfo,
 use super::WindowRequests;
 
 use crate::{
-    analysis::effect::telling_row,
+    analysis::effect::{predicted_side, telling_row},
     capture::{Prediction, PredictionItem, PredictionRow, words::token_text},
     outputs::OutputKind,
     session::{Command, Focus, SelectionCommand},
@@ -50,12 +50,13 @@ pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         ui.add(Label::new(RichText::new(why).color(cx.theme.text_weak)).wrap());
         return;
     };
-    let wanted = cx.pane.selection.focus().query;
+    let side = predicted_side(capture);
+    let wanted = cx.pane.selection.focus().query.filter(|_| cx.pane.selection.stack().query_side() == side);
     let row = prediction
         .rows
         .iter()
         .find(|row| row.position.is_some() && row.position == wanted)
-        .or_else(|| telling_row(prediction, capture.query_tokens(cx.pane.selection.stack())));
+        .or_else(|| telling_row(prediction, capture.tokens(predicted_side(capture))));
     let Some(row) = row else { return };
     let outputs = prediction.outputs;
     let unchanged = cx.session.unchanged(cx.document).and_then(|capture| capture.prediction());
@@ -95,7 +96,7 @@ pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
 pub fn answer_text(cx: &ViewCtx<'_>) -> Option<String> {
     let capture = cx.document.latest_capture()?;
     let prediction = capture.prediction()?;
-    let row = telling_row(prediction, capture.query_tokens(cx.pane.selection.stack()))?;
+    let row = telling_row(prediction, capture.tokens(predicted_side(capture)))?;
     let item = row.top.first().filter(|_| prediction.kind != HeadKind::Similarity)?;
     Some(format!("{} {}", item.label, prediction.outputs.text(item.value)))
 }
@@ -236,21 +237,25 @@ fn similarity_ui(ui: &mut Ui, cx: &ViewCtx<'_>, row: &PredictionRow) {
 fn title_text(cx: &ViewCtx<'_>, prediction: &Prediction, position: Option<usize>) -> String {
     let title = title(prediction);
     let (Some(position), Some(capture)) = (position, cx.document.latest_capture()) else { return title.to_owned() };
-    let here = token_text(capture.query_tokens(cx.pane.selection.stack()), position);
+    let here = token_text(capture.tokens(predicted_side(capture)), position);
     let before = match prediction.kind {
         HeadKind::NextToken => "after",
         HeadKind::MaskedLm
         | HeadKind::TextClass
         | HeadKind::ImageClass
         | HeadKind::TokenClass
-        | HeadKind::Similarity => "at",
+        | HeadKind::Similarity
+        | HeadKind::PairClass => "at",
     };
     format!("{title} {before} “{here}” #{position}")
 }
 
 /// The way back to the last position.
 fn last_ui(ui: &mut Ui, cx: &ViewCtx<'_>, prediction: &Prediction, position: Option<usize>) {
-    let last = prediction.rows.iter().filter_map(|row| row.position).max();
+    let side = cx.document.latest_capture().map(|capture| predicted_side(capture));
+    // Elsewhere queries are other tokens.
+    let is_here = side == Some(cx.pane.selection.stack().query_side());
+    let last = prediction.rows.iter().filter_map(|row| row.position).max().filter(|_| is_here);
     if let Some(last) = last.filter(|last| position.is_some_and(|position| position != *last))
         && ui.small_button("Last").on_hover_text("Show the prediction at the last position").clicked()
     {

@@ -74,10 +74,7 @@ fn scope<'a>(cx: &ViewCtx<'_>, view: ViewKind, cloud: Option<&'a PointCloud>) ->
         is_explained: cx.pane.explained().is_some(),
         is_long: capture.is_some_and(|capture| source::is_long(cx, capture)),
         patches_ask: capture.is_some_and(|capture| image::patches_ask(cx, capture)),
-        has_picture: capture.is_some_and(|capture| {
-            let side = capture.picture_side().filter(|_| capture.image().is_some());
-            side == Some(cx.pane.selection.stack().key_side())
-        }),
+        has_picture: capture.is_some_and(|capture| image::has_patches(cx, capture)),
         cloud,
         cell: cx.pane.cell(cx.document),
         has_special: capture.is_some_and(|capture| {

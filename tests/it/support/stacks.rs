@@ -134,6 +134,27 @@ pub fn two_tower_capture(grid: (usize, usize)) -> Capture {
     Capture::new(parts).unwrap()
 }
 
+/// A picture and a text that attend to each other behind their towers.
+pub fn two_stream_capture(grid: (usize, usize)) -> Capture {
+    let image = picture(grid);
+    let sides = Sides::from([(Side::Vision, patches(&image)), (Side::Text, words("<s> a photo of a disc </s>"))]);
+    let modality = Modality::ImageAndText { image: seen(&image), text: TEXT };
+    let kinds = [
+        StackKind::Vision,
+        StackKind::Text,
+        StackKind::CrossModalText,
+        StackKind::TextToVision,
+        StackKind::CrossModalVision,
+        StackKind::VisionToText,
+    ];
+    let stacks = kinds.map(|kind| (kind, vec![LayerSpec::new(2, D_HEAD); 2], false));
+    let mut parts = parts("synthetic-streams", modality, sides, &stacks);
+    let text = Some("a photo of a disc".to_owned());
+    parts.input = InputInfo { image: Some("disc.png".to_owned()), text, ..InputInfo::default() };
+    parts.image = Some(image);
+    Capture::new(parts).unwrap()
+}
+
 /// Eight query heads on two key heads.
 pub fn shared_keys_capture(n_tokens: usize) -> Capture {
     let text = (0..n_tokens).map(|i| ["the", "cat", "sat", "on"][i % 4]).collect::<Vec<_>>().join(" ");

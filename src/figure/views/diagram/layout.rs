@@ -8,7 +8,7 @@ use crate::{
     figure::measure::GRID,
     ids::{HeadId, StackKind},
     spec::{Experts, MixerKind},
-    text::{counted, grouped},
+    text::{capitalised, counted, grouped},
 };
 
 /// Least width of a tower with its shapes.
@@ -155,6 +155,7 @@ impl Layout {
             Reads::Patches { height_px, width_px } => {
                 (counted(n, "token"), format!("Patches of {height_px} × {width_px} pixels"))
             }
+            Reads::Streams { of } => (counted(n, "token"), capitalised(&format!("{of} tower, layer by layer"))),
         };
         self.wide(LINE_PT, Kind::End, read, String::new());
         let embedding = if tower.adds_positions { format!("{embedding} + positions") } else { embedding };
@@ -212,9 +213,9 @@ impl Layout {
         let mut cross = None;
         let norms = if block.is_parallel { BranchNorms { after: false, ..block.attention } } else { block.attention };
         self.attention(scene, (stack, layer), (Kind::Attention, name), norms, block.is_parallel);
-        if let Some(around) = block.cross {
+        if let (Some(around), Some(crossing)) = (block.cross, stack.cross()) {
             let name = format!("L{layer} cross-attention");
-            cross = Some(self.attention(scene, (StackKind::Cross, layer), (Kind::Cross, name), around, false));
+            cross = Some(self.attention(scene, (crossing, layer), (Kind::Cross, name), around, false));
         }
         self.branch(block.mlp, false, |layout| {
             let shape = format!("[{}, {}]", scene.n(stack.query_side()), scene.d_model(tower));

@@ -61,7 +61,7 @@ impl DiagramScene {
             layers: model.stacks.iter().map(|stack| (stack.kind, stack.layers.clone())).collect(),
             lengths: Side::ALL.into_iter().map(|side| (side, capture.tokens(side).len())).collect(),
             output: model.head.as_ref().map(|head| said(*head).to_owned()),
-            norms: StreamNorms::of(capture, stream_of(head.stack)).map(Arc::new),
+            norms: StreamNorms::of(capture, head.stack.host()).map(Arc::new),
             token: None,
         })
     }
@@ -69,7 +69,7 @@ impl DiagramScene {
     /// The same with a token whose norms are drawn by themselves.
     #[must_use]
     pub fn with_token(self, capture: &Capture, token: Option<usize>) -> Self {
-        let tokens = capture.tokens(stream_of(self.head.stack).query_side());
+        let tokens = capture.tokens(self.head.stack.host().query_side());
         let token = token.filter(|token| *token < tokens.len());
         Self { token: token.map(|token| (token, words::token_text(tokens, token))), ..self }
     }
@@ -92,7 +92,7 @@ impl DiagramScene {
     /// The layer of a tower that is open.
     pub fn open_layer(&self, tower: &TowerFacts) -> usize {
         let is_own = self.head.stack == tower.stack
-            || self.head.stack == StackKind::Cross && tower.blocks.iter().any(|block| block.cross.is_some());
+            || Some(self.head.stack) == tower.stack.cross() && tower.blocks.iter().any(|block| block.cross.is_some());
         if is_own { self.head.layer.min(tower.blocks.len().saturating_sub(1)) } else { 0 }
     }
 
@@ -145,11 +145,6 @@ impl DiagramScene {
     }
 }
 
-/// The stack whose stream a stack of heads adds to.
-fn stream_of(stack: StackKind) -> StackKind {
-    if stack.is_between() { StackKind::Decoder } else { stack }
-}
-
 /// What a head says, in words.
 const fn said(head: HeadKind) -> &'static str {
     match head {
@@ -158,6 +153,7 @@ const fn said(head: HeadKind) -> &'static str {
         HeadKind::TextClass => "Class of the text",
         HeadKind::ImageClass => "Class of the picture",
         HeadKind::TokenClass => "Class of each token",
+        HeadKind::PairClass => "Class of picture and text",
         HeadKind::Similarity => "How well picture and text fit",
     }
 }

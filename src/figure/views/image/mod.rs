@@ -8,7 +8,7 @@ use self::{
     flows::{FlowFilter, Flows},
     layout::ImageLayout,
     stream::StreamColors,
-    weights::{OverlayToken, PatchRole, of_patches},
+    weights::{OverlayToken, PatchRole, Picks, of_patches},
 };
 use super::{joined, subject_text};
 use crate::{
@@ -86,8 +86,8 @@ pub struct ImageScene {
     pub image: ImageInfo,
     /// Names of the tokens of the picture, in order.
     pub names: Vec<String>,
-    /// Whether the picked token is a patch of the picture; a word of a text otherwise.
-    pub picks_patches: bool,
+    /// Whose token is picked.
+    pub picks: Picks,
     /// Whether rows are named by what they write.
     pub writes: bool,
     /// What the overlay is about, and in which role.
@@ -309,9 +309,10 @@ impl Scene for ImageScene {
         }
         let picked = match (self.flows, self.picked) {
             (Some((_, held)), _) => held,
-            (None, (token, role)) => {
-                token.position().filter(|_| self.picks_patches && self.stream.is_none()).map(|picked| (picked, role))
-            }
+            (None, (token, role)) => token
+                .position()
+                .filter(|_| self.picks == Picks::Patches && self.stream.is_none())
+                .map(|picked| (picked, role)),
         };
         if let Some((picked, role)) = picked {
             let tint = if role == PatchRole::Query { pen.palette.query } else { pen.palette.key };

@@ -6,11 +6,11 @@ use super::{
     ImageScene, OverlayLook, PatchColors, Smoothing,
     flows::FlowKind,
     stream::StreamColors,
-    weights::{OverlayToken, PatchRole, of_patches},
+    weights::{OverlayToken, PatchRole, Picks, of_patches},
 };
 use crate::{
     analysis::reading::ReadPattern,
-    capture::{Capture, ImageInfo, Site},
+    capture::{Capture, ImageInfo, Site, Token},
     figure::{
         ViewKind, data,
         list::Sampling,
@@ -71,7 +71,8 @@ fn question(topic: &Topic<'_>) -> String {
     }
     let (image, mut pinned) = (topic.options.image, topic.pinned);
     let has_prefix = topic.capture.image().is_some_and(|image| image.n_prefix > 0);
-    if has_prefix && image.flows.is_none() && topic.is_of_patches(topic.stack.query_side()) {
+    let of_patches = topic.is_of_patches(topic.stack.query_side()) && !topic.stack.is_between();
+    if has_prefix && image.flows.is_none() && of_patches {
         let held = match image.role {
             PatchRole::Query => &mut pinned.query,
             PatchRole::Key => &mut pinned.key,
@@ -91,12 +92,13 @@ fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
     if capture.image().is_none() {
         return Some("This input has no picture: drop one on a vision model");
     }
-    let on_picture = capture.picture_side() == Some(stack.key_side());
+    let on_picture = capture.picture_side().is_some_and(|side| Picks::of(stack, side).is_some());
     (!on_picture).then_some(match stack {
         StackKind::Decoder => {
             "The decoder attends to its own text here; choose the cross stack to see it on the picture"
         }
         StackKind::Text => "This stack attends to text; choose the vision stack to see the picture",
+        StackKind::CrossModalText => "This stack attends to text; choose one with vision to see the picture",
         _ => "The keys of this stack are not the patches of the picture",
     })
 }
@@ -121,19 +123,24 @@ fn sheet_text(resolved: &ResolvedSpec<'_>) -> &'static str {
 /// The pattern of a figure, the head that it is of alone, what is picked in it, and its title.
 type Drawn = (Arc<ReadPattern>, Option<HeadId>, (OverlayToken, PatchRole), String);
 
-/// The picture that attention is laid on, and whether its patches are what asks.
-fn picture<'a>(resolved: &ResolvedSpec<'a>) -> Result<(&'a ImageInfo, bool), FigureError> {
+/// The picture that attention is laid on, and what is picked beside it.
+fn picture<'a>(resolved: &ResolvedSpec<'a>) -> Result<(&'a ImageInfo, Picks), FigureError> {
     let Some((image, side)) = resolved.capture.image().zip(resolved.capture.picture_side()) else {
         return Err(no_picture(resolved.capture));
     };
-    if resolved.stack.key_side() != side {
+    let Some(picks) = Picks::of(resolved.stack, side) else {
         let message = format!("the {} stack does not attend to the picture: choose another --stack", resolved.stack);
         return Err(FigureError::Failed(message));
-    }
+    };
     if resolved.spec.reading.words {
         return Err(FigureError::Usage("a picture needs single tokens: leave out --words".to_owned()));
     }
-    Ok((image, resolved.stack.query_side() == side))
+    Ok((image, picks))
+}
+
+/// The tokens of the picture.
+fn picture_tokens(capture: &Capture) -> &[Token] {
+    capture.picture_side().map_or(&[], |side| capture.tokens(side))
 }
 
 /// The largest size of a value on a patch, whatever went to a token before the patches.
@@ -150,9 +157,9 @@ pub fn of_heads(
     patterns: &[Arc<ReadPattern>],
     own_scale: bool,
 ) -> Result<Vec<ImageScene>, FigureError> {
-    let (image, picks_patches) = picture(resolved)?;
+    let (image, picks) = picture(resolved)?;
     let options = &resolved.spec.options.image;
-    let picked = OverlayToken::held((resolved.spec.query, resolved.spec.key), picks_patches, image.n_prefix);
+    let picked = OverlayToken::held((resolved.spec.query, resolved.spec.key), picks, image.n_prefix);
     let most = || patterns.iter().map(|read| largest(read, picked, image)).fold(0.0, f32::max);
     let high = (!own_scale).then(most);
     let sampling = if options.smoothing == Smoothing::Smooth { Sampling::Smooth } else { Sampling::Crisp };
@@ -162,8 +169,8 @@ pub fn of_heads(
         high,
         is_relative: own_scale,
         image: image.clone(),
-        names: names_of(resolved.capture.key_tokens(resolved.stack)),
-        picks_patches,
+        names: names_of(picture_tokens(resolved.capture)),
+        picks,
         writes: resolved.writes(),
         picked,
         partner: None,
@@ -176,11 +183,11 @@ pub fn of_heads(
 }
 
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
-    let (image, picks_patches) = picture(resolved)?;
+    let (image, picks) = picture(resolved)?;
     let options = &resolved.spec.options.image;
-    if options.flows.is_some() && !picks_patches {
+    if options.flows.is_some() && picks != Picks::Patches {
         return Err(FigureError::Usage(format!(
-            "arrows lead from patch to patch, but the queries of the {} stack are words: leave out --flows",
+            "arrows lead from patch to patch, but the {} stack is also of words: leave out --flows",
             resolved.stack
         )));
     }
@@ -188,7 +195,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         (None, key) => key.map(|key| (key, PatchRole::Key)),
         (query, _) => query.map(|query| (query, PatchRole::Query)),
     };
-    let picked = OverlayToken::held((resolved.spec.query, resolved.spec.key), picks_patches, image.n_prefix);
+    let picked = OverlayToken::held((resolved.spec.query, resolved.spec.key), picks, image.n_prefix);
     let patch_colors = options.colors_of(resolved.spec.reading.source.explained().is_some());
     let stream_of = |read: &ReadPattern, id: Option<HeadId>| {
         let layer = id.or_else(|| read.heads.first().copied()).map_or(0, |head| head.layer);
@@ -196,14 +203,17 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     };
     let picked = (picked.0.colored_by(patch_colors), picked.1);
     let writes = resolved.writes();
-    let partner = resolved.spec.key.filter(|_| picked.1 == PatchRole::Query);
+    let partner = match picks {
+        Picks::Patches | Picks::Queries => resolved.spec.key.filter(|_| picked.1 == PatchRole::Query),
+        Picks::Keys => resolved.spec.query,
+    };
     // On paper, which has room for every patch, they are told apart unless somebody wants otherwise.
     let sampling = if options.smoothing == Smoothing::Smooth { Sampling::Smooth } else { Sampling::Crisp };
     let look =
         OverlayLook { map: resolved.spec.color_map(), sampling, opacity: options.opacity, contour: options.contour };
     let patterns = resolved.patterns()?;
     let words = if resolved.spec.each.query { resolved.words() } else { Vec::new() };
-    if resolved.spec.each.query && (picks_patches || words.is_empty()) {
+    if resolved.spec.each.query && (picks != Picks::Queries || words.is_empty()) {
         let message = format!("the queries of the {} stack are no words: choose another --stack", resolved.stack);
         return Err(FigureError::Usage(message));
     }
@@ -250,8 +260,8 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             high,
             is_relative,
             image: image.clone(),
-            names: names_of(resolved.capture.key_tokens(resolved.stack)),
-            picks_patches,
+            names: names_of(picture_tokens(resolved.capture)),
+            picks,
             writes,
             picked,
             partner,

@@ -12,6 +12,7 @@ use crate::{
     },
     capture::ImageInfo,
     figure::views::color_map,
+    ids::{Side, StackKind},
     raster::ColorMap,
     text::norm_text,
 };
@@ -26,6 +27,30 @@ pub enum PatchRole {
     Key,
 }
 
+/// Whose tokens are picked beside a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Picks {
+    /// Patches, which attend to each other.
+    Patches,
+    /// Words that attend to patches.
+    Queries,
+    /// Words that patches attend to.
+    Keys,
+}
+
+impl Picks {
+    /// In a stack, where the tokens of `picture` are patches; `None` where they take no part in it.
+    pub fn of(stack: StackKind, picture: Side) -> Option<Self> {
+        let (queries, keys) = (stack.query_side(), stack.key_side());
+        match (queries, keys) {
+            _ if queries == picture && keys == picture => Some(Self::Patches),
+            _ if keys == picture => Some(Self::Queries),
+            _ if queries == picture => Some(Self::Keys),
+            _ => None,
+        }
+    }
+}
+
 /// What the overlay is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverlayToken {
@@ -38,25 +63,23 @@ pub enum OverlayToken {
 }
 
 impl OverlayToken {
-    /// The picked token; without one the first of `n_prefix` tokens that stand before the patches, such as
-    /// CLS, where patches are what is picked, else the mean.
-    pub const fn of(picked: Option<usize>, picks_patches: bool, n_prefix: usize) -> Self {
+    /// The picked token; without one the first of `n_prefix` tokens that stand before the patches, such as CLS, where
+    /// patches are what is picked; the first word where words answer, over which the mean is the same for all patches;
+    /// else the mean.
+    pub fn of(picked: Option<usize>, picks: Picks, n_prefix: usize) -> Self {
         match picked {
             Some(position) => Self::Token(position),
-            None if picks_patches && n_prefix > 0 => Self::Token(0),
+            None if picks == Picks::Patches && n_prefix > 0 || picks == Picks::Keys => Self::Token(0),
             None => Self::Mean,
         }
     }
 
-    /// The same of what is held of a query and a key: the query, else a key among patches.
-    pub const fn held(
-        (query, key): (Option<usize>, Option<usize>),
-        picks_patches: bool,
-        n_prefix: usize,
-    ) -> (Self, PatchRole) {
-        match (query, key) {
-            (None, Some(key)) if picks_patches => (Self::Token(key), PatchRole::Key),
-            (query, _) => (Self::of(query, picks_patches, n_prefix), PatchRole::Query),
+    /// The same of what is held of a query and a key: the query, else a key among patches; the key where it is a word.
+    pub fn held((query, key): (Option<usize>, Option<usize>), picks: Picks, n_prefix: usize) -> (Self, PatchRole) {
+        match (picks, query, key) {
+            (Picks::Patches, None, Some(key)) => (Self::Token(key), PatchRole::Key),
+            (Picks::Keys, _, key) => (Self::of(key, picks, n_prefix), PatchRole::Key),
+            (Picks::Patches | Picks::Queries, query, _) => (Self::of(query, picks, n_prefix), PatchRole::Query),
         }
     }
 
@@ -169,7 +192,7 @@ pub fn of_patches(weights: &[f32], image: &ImageInfo) -> Vec<f32> {
 pub fn distance(read: &ReadPattern, image: &ImageInfo) -> Option<f32> {
     let grid = PatchGrid { size: image.grid, n_prefix: image.n_prefix, patch_px: (1.0, 1.0) };
     let is_of_patches =
-        image.regions.is_none() && read.rows.len() == image.n_prefix + grid.len() && !read.has_two_sides;
+        image.regions.is_none() && read.rows.len() == image.n_prefix + grid.len() && !read.stack.is_between();
     let has_weights = !read.signed && read.explained().is_none() && !read.is_part();
     (is_of_patches && has_weights).then(|| mean_distance(&read.of_keys(), grid, true)).flatten()
 }

@@ -64,7 +64,7 @@ impl Object {
 
 /// Whether what is said at a place is read at the next one.
 fn writes_on(lab: &LabRun<'_>, aim: &Aim) -> Result<bool, LabError> {
-    let stack = lab.plain()?.model().stack(aim.side.stack());
+    let stack = lab.plain()?.model().stack(aim.stack);
     Ok(matches!(aim.side, Side::Only | Side::Decoder) && stack.is_none_or(|stack| stack.causal))
 }
 

@@ -12,7 +12,7 @@ use crate::{
         grid::{CellsAs, Places, layout::HEADING_PT},
         image::{
             layout::{ImageLayout, proportions},
-            weights::{OverlayToken, PatchRole},
+            weights::{OverlayToken, PatchRole, Picks},
         },
         matrix::layout::{COL_LABEL_PT, ROW_LABEL_PT},
     },
@@ -62,14 +62,15 @@ impl<'a> ShownAs<'a> {
             CellsAs::Heatmap => (Self::Heatmap, None),
             CellsAs::Lines if is_long => (Self::Heatmap, Some("the text is too long for lines")),
             CellsAs::Lines => (Self::Lines, None),
-            CellsAs::Overlay => match capture.image().zip(capture.picture_side()) {
-                Some((image, side)) if side == stack.key_side() && !is_long => {
-                    let Focus { query, key } = cx.pane.selection.pinned;
-                    let picks_patches = stack.query_side() == side;
-                    (Self::Overlay(image, OverlayToken::held((query, key), picks_patches, image.n_prefix)), None)
-                }
-                _ => (Self::Heatmap, Some("the keys are no patches of a picture")),
-            },
+            CellsAs::Overlay => {
+                let picture = capture.image().zip(capture.picture_side()).filter(|_| !is_long);
+                let Some((image, picks)) = picture.and_then(|(image, side)| Some((image, Picks::of(stack, side)?)))
+                else {
+                    return (Self::Heatmap, Some("the keys are no patches of a picture"));
+                };
+                let Focus { query, key } = cx.pane.selection.pinned;
+                (Self::Overlay(image, OverlayToken::held((query, key), picks, image.n_prefix)), None)
+            }
         }
     }
 

@@ -23,7 +23,7 @@ use crate::{
             regions::Pointed,
         },
     },
-    ids::{CaptureId, StackKind},
+    ids::CaptureId,
     raster::lines::LineStroke,
     session::{Command, Focus, SelectionCommand},
     ui::{ViewCtx, memo::Memo, theme::text_size},
@@ -232,7 +232,7 @@ impl HeadsView {
         area: Vec2,
     ) -> HeadsLayout {
         // Headings that tell the sides apart must fit over short words.
-        let two_sides = key.1.heads.stack() == StackKind::Cross;
+        let two_sides = key.1.heads.stack().is_cross();
         let least = if two_sides || key.1.source.explained().is_some() { columns::HEADING_WIDTH_PT / 2.0 } else { 0.0 };
         let least = match placing {
             Placing::Rows => 0.0,

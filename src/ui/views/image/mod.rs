@@ -26,6 +26,7 @@ use crate::{
             flows::Flows,
             stream::{StreamColors, draw_rings},
             swatch,
+            weights::Picks,
         },
     },
     ids::{CaptureId, HeadId, StackKind},
@@ -121,7 +122,7 @@ impl Canvas for ImageView {
             }
             // Arrows are of attention alone.
             if cx.pane.explained().is_none() {
-                let can_flow = picking != Picking::Words;
+                let can_flow = matches!(picking, Picking::Patches(_));
                 controls::edit_options(cx, |options| flows::choice_ui(ui, &mut options.image, can_flow));
             }
             if n_layers > 1 {
@@ -186,7 +187,8 @@ impl Canvas for ImageView {
             contour: options.contour,
             shared_high: cx.shared_high,
         };
-        let filter = options.flow_filter().filter(|_| picking != Picking::Words && cx.pane.explained().is_none());
+        let filter = options.flow_filter();
+        let filter = filter.filter(|_| matches!(picking, Picking::Patches(_)) && cx.pane.explained().is_none());
         let flows = filter.map(|filter| {
             let key = (captures, reading.clone(), filter);
             (filter, self.flows.get_or_update(key, || Arc::new(Flows::of(&pattern, image, filter))))
@@ -235,8 +237,9 @@ impl Canvas for ImageView {
         if let Some(hidden) = pattern.hidden_text() {
             caption = format!("{caption}; {hidden}");
         }
-        if picking == Picking::Words {
-            self.words.ui(ui, cx, capture, &pattern.rows);
+        if let Picking::Words(role) = picking {
+            let axis = if role == PatchRole::Query { &pattern.rows } else { &pattern.cols };
+            self.words.ui(ui, cx, capture, (role, axis));
         }
         let max_side = texture::max_side(&ctx);
         // Changed runs see the same picture.
@@ -376,8 +379,9 @@ impl ImageView {
         }
         if let Some([queries, keys]) = cx.pane.picked_tokens(cx.document) {
             let of_patches = |position: &usize| {
-                let as_query = picking != Picking::Words && queries.get(*position) == Some(&true);
-                as_query || keys.get(*position) == Some(&true)
+                let is_picked =
+                    |role, picked: &[bool]| picking.has_patches_as(role) && picked.get(*position) == Some(&true);
+                is_picked(PatchRole::Query, &queries) || is_picked(PatchRole::Key, &keys)
             };
             for position in (0..overlay.weights.len()).filter(of_patches) {
                 let stroke = Stroke::new(1.5, cx.theme.text);
@@ -388,7 +392,8 @@ impl ImageView {
         let (picked, partner) = match picking {
             Picking::Patches(PatchRole::Query) => (focus.query, focus.key),
             Picking::Patches(PatchRole::Key) => (focus.key, focus.query),
-            Picking::Words => (None, focus.key),
+            Picking::Words(PatchRole::Query) => (None, focus.key),
+            Picking::Words(PatchRole::Key) => (None, focus.query),
         };
         if let Some(partner) = partner {
             painter.rect_stroke(layout.token_rect(partner), 0, Stroke::new(1.5, cx.theme.text), StrokeKind::Outside);
@@ -432,18 +437,25 @@ fn n_layers(cx: &ViewCtx<'_>, capture: &Capture) -> usize {
     capture.model().stack(cx.pane.selection.stack()).map_or(0, |stack| stack.layers.len())
 }
 
-/// Patches ask and answer in a stack of their own; words ask them in cross-attention.
+/// Patches ask and answer in a stack of their own; words ask or answer them in cross-attention.
 fn picking(cx: &ViewCtx<'_>, capture: &Capture) -> Picking {
-    if capture.picture_side() == Some(cx.pane.selection.stack().query_side()) {
-        Picking::Patches(cx.pane.options.image.role)
-    } else {
-        Picking::Words
+    let stack = cx.pane.selection.stack();
+    match capture.picture_side().and_then(|side| Picks::of(stack, side)) {
+        Some(Picks::Patches) => Picking::Patches(cx.pane.options.image.role),
+        Some(Picks::Keys) => Picking::Words(PatchRole::Key),
+        Some(Picks::Queries) | None => Picking::Words(PatchRole::Query),
     }
 }
 
-/// Whether the queries are patches.
+/// Whether queries or keys are patches of a picture that is there.
+pub fn has_patches(cx: &ViewCtx<'_>, capture: &Capture) -> bool {
+    let stack = cx.pane.selection.stack();
+    capture.image().is_some() && capture.picture_side().is_some_and(|side| Picks::of(stack, side).is_some())
+}
+
+/// Whether the queries and the keys are patches.
 pub fn patches_ask(cx: &ViewCtx<'_>, capture: &Capture) -> bool {
-    picking(cx, capture) != Picking::Words
+    matches!(picking(cx, capture), Picking::Patches(_))
 }
 
 /// Which role a picked patch has.
@@ -483,9 +495,9 @@ fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, (position, value
 }
 
 fn prefix_text(cx: &ViewCtx<'_>, position: usize) -> String {
-    let stack = cx.pane.selection.stack();
-    let tokens = cx.document.latest_capture().map_or(&[][..], |capture| capture.key_tokens(stack));
-    source::token_text(tokens, position)
+    let capture = cx.document.latest_capture();
+    let side = capture.and_then(|capture| Some((capture, capture.picture_side()?)));
+    source::token_text(side.map_or(&[][..], |(capture, side)| capture.tokens(side)), position)
 }
 
 fn prefix_name(n_prefix: usize) -> String {

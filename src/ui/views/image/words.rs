@@ -1,4 +1,4 @@
-//! The words that attend to the picture, in one line above it.
+//! The words that attend to the picture, or that it attends to, in one line above it.
 
 use eframe::egui::{Button, RichText, Role, ScrollArea, Ui, WidgetInfo};
 
@@ -6,7 +6,7 @@ use crate::{
     analysis::reading::Axis,
     capture::Capture,
     ids::CaptureId,
-    session::{Command, Focus, SelectionCommand},
+    session::{Command, Focus, PatchRole, SelectionCommand},
     ui::{ViewCtx, commands::UiCommand, theme::GRID, views::hover},
 };
 
@@ -19,17 +19,27 @@ pub struct Words {
 
 impl Words {
     /// Draws the line; a click or a key pins a word, and its patches light up.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, rows: &Axis) {
-        let tokens = capture.query_tokens(cx.pane.selection.stack());
-        let pinned = cx.pane.selection.pinned.query.and_then(|query| rows.group_of(query));
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, (role, words): (PatchRole, &Axis)) {
+        let (stack, pinned) = (cx.pane.selection.stack(), cx.pane.selection.pinned);
+        let asks = role == PatchRole::Query;
+        let (tokens, tint, pinned) = if asks {
+            (capture.query_tokens(stack), cx.theme.query, pinned.query)
+        } else {
+            (capture.key_tokens(stack), cx.theme.key, pinned.key)
+        };
+        let focus = if asks { Focus::query } else { Focus::key };
+        let pinned = pinned.and_then(|word| words.group_of(word));
         let step = UiCommand::NextQuery.shortcut().map(|keys| crate::ui::keys::keys_text(ui.ctx(), &keys));
+        let hint = match step.filter(|_| asks) {
+            Some(step) => format!("Click a word, or step with {step}"),
+            None => "Click a word".to_owned(),
+        };
         let mut hovered = Focus::NONE;
         ScrollArea::horizontal().id_salt("words").auto_shrink([false, true]).show(ui, |ui| {
             ui.horizontal(|ui| {
                 ui.spacing_mut().item_spacing.x = GRID / 2.0;
-                let name = ui.label(RichText::new("Words").color(cx.theme.query));
-                name.on_hover_text(format!("Click a word, or step with {}", step.unwrap_or_default()));
-                for (row, group) in rows.groups.iter().enumerate() {
+                ui.label(RichText::new("Words").color(tint)).on_hover_text(hint);
+                for (row, group) in words.groups.iter().enumerate() {
                     let position = group.positions.start;
                     let text = RichText::new(group.text.replace('␣', " "));
                     let special = tokens.get(position).is_some_and(|token| token.special);
@@ -44,10 +54,10 @@ impl Words {
                         response.scroll_to_me(None);
                     }
                     if response.hovered() {
-                        hovered = Focus::query(position);
+                        hovered = focus(position);
                     }
                     if response.clicked() {
-                        cx.send(Command::Select(SelectionCommand::Pin(Focus::query(position))));
+                        cx.send(Command::Select(SelectionCommand::Pin(focus(position))));
                     }
                 }
             });
