@@ -1,10 +1,14 @@
 //! Models with experts: what routers choose, and changes of it.
 
+use std::fs;
+
 use attnscope::{
-    capture::{Capture, Matrix, Patch, Site},
-    ids::StackKind,
+    capture::{AblateExpert, Capture, ExpertAblation, Matrix, Patch, Site},
+    ids::{ExpertId, StackKind},
     model::{Edit, Logits, RunPlan, Sites, uninterrupted},
 };
+use safetensors::SafeTensors;
+use serde_json::{Value, json};
 
 use crate::families::open;
 
@@ -73,4 +77,100 @@ fn another_choice_of_experts_changes_what_follows_and_its_own_changes_nothing() 
         let [before, after] = [&plain, &changed].map(|capture| rows(capture, layers[0], Site::MlpOut).unwrap());
         assert!(before.as_slice().iter().zip(after.as_slice()).any(|(a, b)| (a - b).abs() > 1e-4), "{name}");
     }
+}
+
+#[test]
+fn every_checkpoint_with_experts_has_a_reference_of_its_routers() {
+    // The values themselves are compared with those of the others, in `families`.
+    for name in ["gpt_oss", "gpt_oss-mxfp4", "mixtral", "olmoe", "olmoe-clipped", "qwen2_moe", "qwen3_5_moe"]
+        .into_iter()
+        .chain(["qwen3_moe", "qwen3_next"])
+    {
+        let (model, reference) = open(name);
+        for stack in &model.spec().stacks {
+            for (layer, spec) in stack.layers.iter().enumerate() {
+                let has_experts = spec.mlp.is_some_and(|mlp| mlp.experts.is_some());
+                for site in [Site::RouterLogits, Site::Router] {
+                    let tensor = format!("{}.{layer}.{}", stack.kind, site.name());
+                    let is_there = reference.tensors().any(|(known, ..)| known == tensor);
+                    assert_eq!(is_there, has_experts, "{name}: {tensor}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_expert_that_is_out_of_action_is_what_pytorch_makes_of_it() {
+    let folder = crate::parity::fixture("experts");
+    let cases: Value = serde_json::from_slice(&fs::read(folder.join("cases.json")).unwrap()).unwrap();
+    let bytes = fs::read(folder.join("expected.safetensors")).unwrap();
+    let expected = SafeTensors::deserialize(&bytes).unwrap();
+    let step = cases["step"].as_u64().unwrap() as usize;
+    let checkpoints = cases["checkpoints"].as_object().unwrap();
+    assert_eq!(checkpoints.len(), 7);
+    for (name, edits) in checkpoints {
+        let edits = edits.as_array().unwrap().iter().map(|edit| vec![Edit::from_json(edit).unwrap()]);
+        let edits: Vec<Vec<Edit>> = std::iter::once(Vec::new()).chain(edits).collect();
+        let numbers = expected.tensor(name).unwrap();
+        let numbers: Vec<f32> =
+            numbers.data().chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().unwrap())).collect();
+        let (each, largest) = (numbers.len() / edits.len(), numbers.iter().fold(1.0f32, |most, x| most.max(x.abs())));
+        for (edits, expected) in edits.into_iter().zip(numbers.chunks_exact(each)) {
+            let capture = run(name, edits.clone());
+            let logits = capture.logits().unwrap();
+            let found = logits.rows().flat_map(|row| row.iter().step_by(step));
+            let worst = found.zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0f32, f32::max);
+            assert!(worst <= 1e-5 * largest, "{name}, {edits:?}: {worst:e} of {largest}");
+        }
+    }
+}
+
+#[test]
+fn an_expert_that_is_off_keeps_the_choices_and_one_that_is_never_chosen_changes_them() {
+    for name in ["mixtral", "olmoe"] {
+        let own = rows(&run(name, Vec::new()), 0, Site::Router).unwrap();
+        let expert = (0..own.n_cols()).max_by_key(|at| own.rows().filter(|row| row[*at] > 0.0).count()).unwrap();
+        let edit = |with| {
+            let expert = ExpertId { stack: StackKind::SelfAttention, layer: 0, expert };
+            vec![Edit::from(AblateExpert { expert, with })]
+        };
+        let off = rows(&run(name, edit(ExpertAblation::Zero)), 0, Site::Router).unwrap();
+        let unchosen = run(name, edit(ExpertAblation::Unchosen));
+        let never = rows(&unchosen, 0, Site::Router).unwrap();
+        let scores = rows(&unchosen, 0, Site::RouterLogits).unwrap();
+        for ((own, off), (never, scores)) in own.rows().zip(off.rows()).zip(never.rows().zip(scores.rows())) {
+            let weight = |at: usize| if at == expert { 0.0 } else { own[at] };
+            assert_eq!(off, (0..own.len()).map(weight).collect::<Vec<_>>(), "{name}: the weights of the others stay");
+            assert_eq!((never[expert], scores[expert]), (0.0, f32::NEG_INFINITY), "{name}");
+            assert_eq!(never.iter().filter(|weight| **weight > 0.0).count(), 2, "{name}: another one is chosen");
+        }
+    }
+}
+
+#[test]
+fn an_expert_that_is_not_there_is_refused_in_a_sentence() {
+    let refused = |name: &str, json: Value| {
+        let (model, reference) = open(name);
+        let plan = RunPlan { edits: vec![Edit::from_json(&json).unwrap()], ..RunPlan::default() };
+        let input = model.encode(&reference.input()).unwrap();
+        model.forward(&input, &plan, &uninterrupted).unwrap_err().to_string()
+    };
+    let zero = |expert: &str| json!({ "expert": expert, "with": "zero" });
+    for (name, json, part) in [
+        ("mixtral", zero("L0E4"), "there is no expert L0E4: the layer has 4"),
+        ("mixtral", zero("L9E0"), "there is no layer L9"),
+        ("qwen3_moe", zero("L1E0"), "layer L1 has no experts"),
+        ("llama", json!({ "expert": "L0E0", "with": "unchosen" }), "layer L0 has no experts"),
+    ] {
+        let said = refused(name, json);
+        assert!(said.contains(part), "{name}: {said}");
+    }
+    let unread = Edit::from_json(&json!({ "expert": "L0H1", "with": "zero" })).unwrap_err();
+    assert!(unread.contains("no expert such as L3E5"), "{unread}");
+    let both = [ExpertAblation::Zero, ExpertAblation::Unchosen].map(|with| {
+        let expert = ExpertId { stack: StackKind::SelfAttention, layer: 0, expert: 0 };
+        Edit::from(AblateExpert { expert, with })
+    });
+    assert!(both[0].contradicts(&both[1]));
 }

@@ -53,6 +53,7 @@ impl Edit {
             | RowChange::Shuffle(_)
             | RowChange::Scale(_)
             | RowChange::Zero
+            | RowChange::Column(..)
             | RowChange::Mean
             | RowChange::SetAll(_)
             | RowChange::Set(..)
@@ -123,7 +124,7 @@ impl Edit {
             Some(RowChange::Set(positions, values)) => {
                 positions.iter().rposition(|position| *position == query).and_then(|idx| values.row(idx))
             }
-            Some(RowChange::Zero | RowChange::Mean | RowChange::Move(..)) | None => None,
+            Some(RowChange::Zero | RowChange::Column(..) | RowChange::Mean | RowChange::Move(..)) | None => None,
         };
         if let Some(given) = given.filter(|given| given.len() == row.len()) {
             row.copy_from_slice(given);

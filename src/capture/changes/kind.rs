@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, ops::Range};
 use super::{Along, Edit, Normalizer, Order, Positions, Scope, check::EditContext};
 use crate::{
     capture::{Capture, Matrix, Site},
-    ids::{HeadId, Side, StackKind},
+    ids::{ExpertId, HeadId, Side, StackKind},
     options::Visit,
 };
 
@@ -97,6 +97,8 @@ pub enum Exclusive {
     Global,
     /// What takes the place of a head.
     Head(HeadId),
+    /// What becomes of an expert.
+    Expert(ExpertId),
     /// The order of a sequence.
     Order(Side),
     /// What tells where tokens stand.
@@ -217,6 +219,8 @@ pub enum RowChange<'a> {
     Shuffle(u64),
     Scale(f32),
     Zero,
+    /// The same number in one column of every row, of a site without heads.
+    Column(usize, f32),
     /// Every row is the mean of all rows.
     Mean,
     /// Rows, from the first, are given.
@@ -243,7 +247,13 @@ impl RowChange<'_> {
         match self {
             Self::Hide(_) => site == Site::Pattern,
             Self::Keep(_, rest) => *rest == Rest::Lost,
-            Self::Fade(_) | Self::Zero | Self::Mean | Self::SetAll(_) | Self::Set(..) | Self::Move(..) => true,
+            Self::Fade(_)
+            | Self::Zero
+            | Self::Column(..)
+            | Self::Mean
+            | Self::SetAll(_)
+            | Self::Set(..)
+            | Self::Move(..) => true,
             Self::Add(_) | Self::Even | Self::Shuffle(_) | Self::Scale(_) => false,
         }
     }
@@ -265,6 +275,8 @@ pub enum EditAim<'a> {
     },
     /// Edges from queries to keys, in a head that is looked at.
     Edges { head: HeadId, edges: Vec<[usize; 2]> },
+    /// An expert of a layer.
+    Expert(ExpertId),
     /// All heads of a stack.
     Stack(StackKind),
 }

@@ -6,6 +6,7 @@ mod codec;
 mod computation;
 mod direction;
 mod effect;
+mod expert;
 mod global;
 mod hide;
 mod kind;
@@ -39,6 +40,7 @@ pub use check::EditContext;
 pub use computation::{AppliedEdit, Computation, RowMass};
 pub use direction::{Along, Direction, DirectionOf, MeanOf};
 pub(crate) use effect::{even_out, shuffled};
+pub use expert::{AblateExpert, ExpertAblation};
 pub use global::SeeAll;
 pub use hide::HideToken;
 pub use kind::{
@@ -128,6 +130,7 @@ changes! {
     Local,
     AdaptiveSpan,
     TopK,
+    AblateExpert,
     RankOne,
     Direction,
     Patch,

@@ -257,10 +257,26 @@ pub(crate) fn apply(edit: &Edit, at: At, rows: Span, x: &Tensor) -> Result<Tenso
             let (_, n, width) = x.dims3()?;
             replace(x, Some(of.head), &(0..n).collect::<Vec<_>>(), &vec![0.0; n * width])
         }),
+        RowChange::Column(column, value) => with_column(x, *column, *value),
         RowChange::Mean => each_head(&|x, of| averaged(x, of.head, rows)),
         RowChange::Even => each_head(&|x, of| evened(x, of.head)),
         RowChange::Shuffle(seed) => each_head(&|x, of| with_shuffled(x, of, rows, *seed)),
     }
+}
+
+/// `x` with one number in a column; the gradient of what was there is zero.
+///
+/// # Shapes
+/// - `x`, result: `[rows, width]`
+fn with_column(x: &Tensor, column: usize, value: f32) -> Result<Tensor, ModelError> {
+    let (n, width) = x.dims2()?;
+    if column >= width {
+        return Err(ModelError::Edit(format!("there is no column {column} among {width}")));
+    }
+    let is_there = Tensor::from_iter((0..width).map(|at| u8::from(at == column)), x.device())?;
+    let is_there = is_there.reshape((1, width))?.broadcast_as((n, width))?;
+    let values = Tensor::full(value, (n, width), x.device())?;
+    Ok(is_there.contiguous()?.where_cond(&values, &x.contiguous()?)?)
 }
 
 /// Every row of a head is the mean of all of them.
