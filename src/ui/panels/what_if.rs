@@ -36,7 +36,7 @@ pub fn what_if_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     ui.horizontal_wrapped(|ui| {
         let focus = cx.pane.selection.pinned;
         ui.menu_button("Change ⏷", |ui| {
-            scrolled_menu_ui(ui, |ui| changes_menu_ui(ui, cx, focus, cx.pane.selection.head));
+            scrolled_menu_ui(ui, |ui| changes_menu_ui(ui, cx, focus, (cx.pane.selection.head, None)));
         })
         .response
         .on_hover_text("Change the selected head, the pinned tokens or all attention, and run again");
