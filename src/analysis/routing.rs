@@ -1,8 +1,23 @@
 //! Experts that tokens go to: what the router of a layer chose, and how evenly.
 
+use super::explain::report::{LabQuestion, MethodSpec};
 use crate::{
-    capture::{Capture, Matrix, Site},
+    capture::{Capture, LayerCapture, Matrix, Site},
     ids::StackKind,
+};
+
+/// What the command line says of loads over many inputs.
+pub const EXPERTS: MethodSpec = MethodSpec {
+    name: "experts",
+    title: "Load of experts",
+    question: LabQuestion::Fact,
+    about: "Of a model with experts, the share of all tokens that each expert of each layer gets, beside an even one",
+    example: "--model OLMOE --corpus demo:sentences --out load.csv",
+    caveat: "Which expert gets a token says nothing about what the expert does; texts of another kind load others.",
+    formula: "share of expert e in layer l: tokens with e among the chosen / all tokens; even: chosen per token / experts",
+    source: "Shazeer et al. 2017; Fedus et al. 2022",
+    values: &[],
+    ..MethodSpec::EMPTY
 };
 
 /// What the router of one layer did.
@@ -19,7 +34,7 @@ impl LayerRouting {
     /// Of every layer of a stack that has experts and was recorded.
     pub fn all(capture: &Capture, stack: StackKind) -> Vec<Self> {
         let layers = capture.stack(stack).map_or(&[][..], |stack| &stack.layers);
-        let of = |(layer, recorded): (usize, &crate::capture::LayerCapture)| {
+        let of = |(layer, recorded): (usize, &LayerCapture)| {
             let weights = recorded.rows(Site::Router)?.clone();
             Some(Self { layer, weights, scores: recorded.rows(Site::RouterLogits).cloned() })
         };
@@ -77,8 +92,8 @@ impl ExpertLoad {
 
     /// The share of each if all got the same.
     pub fn even(&self) -> f64 {
-        let shares = self.shares();
-        shares.iter().sum::<f64>() / shares.len().max(1) as f64
+        let n_places = (self.n_tokens * self.tokens.len()).max(1);
+        self.tokens.iter().sum::<usize>() as f64 / n_places as f64
     }
 
     /// The expert with the largest share, the first of equals, and its share.

@@ -8,6 +8,7 @@ pub mod chart;
 mod curves;
 pub mod data;
 mod dot_rows;
+pub mod experts_load;
 pub mod font;
 pub mod identifiability;
 pub mod legend;

@@ -1,11 +1,20 @@
 //! Models with experts: what routers choose, and changes of it.
 
-use std::fs;
+use std::{fs, sync::Arc};
 
 use attnscope::{
+    analysis::routing::LayerRouting,
     capture::{AblateExpert, Capture, ExpertAblation, Matrix, Patch, Site},
+    figure::{
+        Scene as _, ViewKind,
+        views::{
+            experts::{ExpertsFacts, ExpertsOptions, ExpertsScene},
+            parts::OfParts as _,
+        },
+    },
     ids::{ExpertId, StackKind},
-    model::{Edit, Logits, RunPlan, Sites, uninterrupted},
+    model::{Edit, Input, Logits, RunPlan, Sites, uninterrupted},
+    raster::ColorMap,
 };
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
@@ -173,4 +182,93 @@ fn an_expert_that_is_not_there_is_refused_in_a_sentence() {
         Edit::from(AblateExpert { expert, with })
     });
     assert!(both[0].contradicts(&both[1]));
+}
+
+/// A checkpoint with experts that reads words, and a list of texts of them.
+fn with_words(name: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["config.json", "model.safetensors"] {
+        fs::copy(crate::families::folder().join(name).join(file), folder.path().join(file)).unwrap();
+    }
+    let vocab: serde_json::Map<String, Value> = (0..99).map(|id| (format!("w{id}"), json!(id))).collect();
+    let tokenizer = json!({
+        "version": "1.0",
+        "added_tokens": [],
+        "pre_tokenizer": { "type": "Whitespace" },
+        "model": { "type": "WordLevel", "vocab": vocab, "unk_token": "w0" },
+    });
+    fs::write(folder.path().join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    fs::write(folder.path().join("texts.txt"), "w5 w9 w14 w3\nw22 w31 w7 w2 w40 w41\n").unwrap();
+    folder
+}
+
+#[test]
+fn loads_over_a_corpus_are_those_of_its_inputs_added_up() {
+    let folder = with_words("mixtral");
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let out = path("load.json");
+    let csv = path("load.csv");
+    let svg = path("load.svg");
+    let of = ["analyze", "experts", "--model", folder.path().to_str().unwrap(), "--corpus", &path("texts.txt")];
+    let ran = crate::render::attnscope(&[&of[..], &["--out", &out, "--out", &csv, "--out", &svg]].concat());
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let result = serde_json::from_slice::<Value>(&fs::read(&out).unwrap()).unwrap()["result"].clone();
+    assert_eq!((result["n"].as_u64(), result["n_tokens"].as_u64()), (Some(2), Some(10)));
+    let (model, _) = open("mixtral");
+    let loads = [vec![5, 9, 14, 3], vec![22, 31, 7, 2, 40, 41]].map(|ids| {
+        let plan = RunPlan { sites: Sites::of(&[Site::Router]), ..RunPlan::default() };
+        let input = model.encode(&Input::Ids(ids)).unwrap();
+        let capture = model.forward(&input, &plan, &uninterrupted).unwrap();
+        LayerRouting::all(&capture, StackKind::SelfAttention).iter().map(LayerRouting::load).collect::<Vec<_>>()
+    });
+    for (layer, load) in result["layers"].as_array().unwrap().iter().enumerate() {
+        let mut expected = loads[0][layer].clone();
+        expected.add(&loads[1][layer]);
+        assert_eq!(load["tokens"], json!(expected.tokens), "layer {layer}");
+        assert_eq!(load["even"].as_f64().unwrap(), 0.5, "two of four experts");
+        let sum: f64 = load["share"].as_array().unwrap().iter().map(|share| share.as_f64().unwrap()).sum();
+        assert!((sum - 2.0).abs() < 1e-9, "each token goes to two");
+    }
+    assert_eq!(fs::read_to_string(&csv).unwrap().lines().filter(|line| !line.starts_with('#')).count(), 1 + 2 * 4);
+    assert!(fs::read_to_string(&svg).unwrap().starts_with("<svg"));
+    let none = crate::render::attnscope(&["analyze", "experts", "--model", "demo:gpt", "--corpus", "demo:sentences"]);
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no layer of demo:gpt has experts"));
+}
+
+#[test]
+fn the_view_shows_choices_weights_and_loads_of_a_layer() {
+    let (model, reference) = open("qwen3_moe");
+    let stack = StackKind::SelfAttention;
+    let capture = run("qwen3_moe", Vec::new());
+    assert!(ViewKind::Experts.unavailable(&capture, stack).is_none());
+    let dense = {
+        let plan = RunPlan { sites: Sites::all(), ..RunPlan::default() };
+        let (llama, reference) = open("llama");
+        llama.forward(&llama.encode(&reference.input()).unwrap(), &plan, &uninterrupted).unwrap()
+    };
+    let why = ViewKind::Experts.unavailable(&dense, stack).unwrap();
+    assert!(why.contains("No layer here has experts"), "{why}");
+    let without = {
+        let plan = RunPlan { sites: Sites::of(&[Site::Pattern]), ..RunPlan::default() };
+        model.forward(&model.encode(&reference.input()).unwrap(), &plan, &uninterrupted).unwrap()
+    };
+    assert!(ViewKind::Experts.unavailable(&without, stack).unwrap().contains("not recorded"));
+    let facts = Arc::new(ExpertsFacts::of(&capture, stack).unwrap());
+    let looks = (ExpertsOptions::default(), ColorMap::default());
+    // Layer 1 has one MLP, so that the first layer with experts stands in its place, and that is said.
+    let scene = ExpertsScene::new(Arc::clone(&facts), 1, Some(3), looks);
+    assert_eq!((scene.routing().layer, scene.parts().len()), (0, 4));
+    let said = scene.captions().short;
+    assert!(
+        said.starts_with("Layer 0: each token to 3 of 6 experts (layer 1 has a single MLP); most to expert"),
+        "{said}"
+    );
+    let weights = rows(&capture, 2, Site::Router).unwrap();
+    let scene = ExpertsScene::new(facts, 2, None, looks);
+    assert_eq!((scene.routing().weights.as_slice(), scene.parts().len()), (weights.as_slice(), 3));
+    for token in 0..weights.n_rows() {
+        let chosen = scene.routing().chosen(token);
+        assert!(chosen.len() == 3 && chosen.windows(2).all(|pair| pair[0].1 >= pair[1].1), "{chosen:?}");
+    }
+    assert_eq!(scene.load().tokens.iter().sum::<usize>(), 3 * weights.n_rows());
 }

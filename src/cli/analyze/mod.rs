@@ -9,6 +9,7 @@ mod corpus_heads;
 mod cost;
 mod debate;
 mod debate_state;
+mod experts;
 mod features;
 mod fields;
 mod head;
@@ -42,7 +43,8 @@ use crate::{
             jacobian,
             report::{MethodSpec, model_json, tokens_json},
         },
-        head_page, lengths as by_length, likeness as of_states, probe as of_sites, rationale, sae, timing, word_links,
+        head_page, lengths as by_length, likeness as of_states, probe as of_sites, rationale, routing, sae, timing,
+        word_links,
     },
     capture::Capture,
     export,
@@ -122,6 +124,8 @@ commands! {
     Features = features::FeatureArguments, sae::FEATURES;
     /// Likeness of states by layer.
     Likeness = likeness::LikenessArguments, of_states::LIKENESS;
+    /// Tokens that experts get.
+    Experts = experts::ExpertArguments, routing::EXPERTS;
     /// Times by the length of the input.
     Cost = cost::CostArguments, timing::METHOD;
 }

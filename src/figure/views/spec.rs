@@ -257,7 +257,7 @@ impl Facts {
     /// Steps of one head, as they were recorded.
     pub(super) const STEPS: Self = Self { details: &[DetailsPart::Head], ..Self::NONE };
     /// Experts of one layer.
-    pub(super) const EXPERTS: Self = Self { shows_experts: true, details: &[DetailsPart::Selection], ..Self::NONE };
+    pub(super) const EXPERTS: Self = Self { shows_experts: true, ..Self::NONE };
     /// Whether an input that is chosen of a corpus is shown beside it, so that the next one can be chosen.
     pub const fn shows_inputs_beside(self) -> bool {
         self.lays_out_points || self.tests_inputs

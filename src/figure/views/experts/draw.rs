@@ -4,6 +4,7 @@ use emath::{Rect, pos2, vec2};
 
 use super::{ExpertsPart, ExpertsScene, RouterValues};
 use crate::{
+    analysis::routing::ExpertLoad,
     capture::{Matrix, RgbaBuffer},
     figure::{
         chart::{Chart, ChartAxis, Mark, MarkOf, Scale},
@@ -23,8 +24,8 @@ const NAME_PT: f32 = 10.0 * GRID;
 const NUMBER_PT: f32 = 3.5 * GRID;
 /// Least side of a cell that is framed where its expert is chosen.
 const FRAMED_PT: f32 = 5.0;
-/// How far the axis of shares goes beyond the largest, so that the name of the even share has room.
-const ABOVE: f64 = 1.2;
+/// How far the axis of shares goes beyond the largest.
+const ABOVE: f64 = 1.05;
 /// Part of its place that a bar takes.
 const BAR: f32 = 0.7;
 
@@ -74,12 +75,48 @@ impl Map<'_> {
                 }
             }
         }
-        let each = (NUMBER_PT / pitch.y).ceil().max(1.0) as usize;
+        self.number_rows(pitch.y, data, pen);
+    }
+
+    /// Numbers of the rows, as many as there is room for.
+    fn number_rows(&self, pitch: f32, data: Rect, pen: &mut Pen<'_>) {
+        let each = (NUMBER_PT / pitch).ceil().max(1.0) as usize;
         for (row, number) in self.rows.iter().enumerate().step_by(each) {
-            let at = pos2(data.left() - 1.5 * GRID, data.top() + (row as f32 + 0.5) * pitch.y);
+            let at = pos2(data.left() - 1.5 * GRID, data.top() + (row as f32 + 0.5) * pitch);
             pen.text(&number.to_string(), SMALL, pen.palette.text_weak, at, Align::Right);
         }
     }
+}
+
+impl Map<'_> {
+    /// The same with the numbers of the experts below.
+    fn draw_over_experts(&self, rect: Rect, pen: &mut Pen<'_>) {
+        self.draw(rect, pen);
+        let scale = Scale::Whole;
+        let axis = ChartAxis { title: String::new(), from: -0.5, to: self.grid.1 as f64 - 0.5, scale };
+        let [title, note] = [String::new(), String::new()];
+        let chart = Chart { title, note, x: axis.clone(), y: axis, series: Vec::new(), marks: Vec::new() };
+        let data = cells(rect);
+        parts::along(&chart.axes(data).x, scale, data, pen);
+    }
+}
+
+/// Draws shares of tokens: layers down, their experts across.
+pub fn draw_loads((numbers, loads): (&[usize], &[ExpertLoad]), colors: ColorMap, rect: Rect, pen: &mut Pen<'_>) {
+    let shares: Vec<Vec<f32>> =
+        loads.iter().map(|load| load.shares().into_iter().map(|share| share as f32).collect()).collect();
+    let most = largest(shares.iter().flatten());
+    let map = Map {
+        title: "Load of the experts of all layers".to_owned(),
+        note: format!("Layers (down), experts (across); full colour {}", share_text(most)),
+        grid: (shares.len(), shares.first().map_or(1, Vec::len)),
+        value: &|row, expert| shares[row].get(expert).copied().unwrap_or(0.0),
+        most,
+        colors,
+        is_framed: &|_, _| false,
+        rows: numbers.to_vec(),
+    };
+    map.draw_over_experts(rect, pen);
 }
 
 impl ExpertsScene {
@@ -132,16 +169,10 @@ impl ExpertsScene {
         let (load, palette) = (self.load(), pen.palette);
         let shares = load.shares();
         let top = ABOVE * shares.iter().copied().fold(load.even(), f64::max).max(f64::MIN_POSITIVE);
-        let even = Mark {
-            of: MarkOf::Y,
-            value: load.even(),
-            name: format!("even: {}", share_text(load.even())),
-            color: palette.text,
-            width: 1.0,
-        };
+        let even = Mark { of: MarkOf::Y, value: load.even(), name: String::new(), color: palette.text, width: 1.0 };
         let chart = Chart {
             title: format!("Load of the experts of layer {}", self.routing().layer),
-            note: format!("Share of the {} tokens that each expert gets", load.n_tokens),
+            note: format!("Share of {} tokens; line: even, {}", load.n_tokens, share_text(load.even())),
             x: ChartAxis {
                 title: "experts".to_owned(),
                 from: -0.5,
@@ -167,39 +198,10 @@ impl ExpertsScene {
         self.facts.layers.iter().map(|routing| routing.layer).collect()
     }
 
-    /// A map of layers and experts, the layer that is shown framed.
-    fn draw_by_layer(&self, map: &Map<'_>, rect: Rect, pen: &mut Pen<'_>) {
-        map.draw(rect, pen);
-        let (data, (n_rows, n_cols)) = (cells(rect), map.grid);
-        pen.frame(cell_rect(data, (n_rows, 1), self.place, 0), 1.5, pen.palette.text);
-        let scale = Scale::Whole;
-        let axis = ChartAxis { title: String::new(), from: -0.5, to: n_cols as f64 - 0.5, scale };
-        let chart = Chart {
-            title: String::new(),
-            note: String::new(),
-            x: axis.clone(),
-            y: axis,
-            series: vec![],
-            marks: vec![],
-        };
-        parts::along(&chart.axes(data).x, scale, data, pen);
-    }
-
     fn draw_layers(&self, rect: Rect, pen: &mut Pen<'_>) {
-        let shares: Vec<Vec<f32>> =
-            self.facts.loads.iter().map(|load| load.shares().into_iter().map(|share| share as f32).collect()).collect();
-        let most = largest(shares.iter().flatten());
-        let map = Map {
-            title: "Load of the experts of all layers".to_owned(),
-            note: format!("Layers (down), experts (across); full colour {}", share_text(most)),
-            grid: self.grid(ExpertsPart::Layers),
-            value: &|row, expert| shares[row].get(expert).copied().unwrap_or(0.0),
-            most,
-            colors: self.color_map,
-            is_framed: &|_, _| false,
-            rows: self.layer_numbers(),
-        };
-        self.draw_by_layer(&map, rect, pen);
+        draw_loads((&self.layer_numbers(), &self.facts.loads), self.color_map, rect, pen);
+        let n_rows = self.facts.layers.len();
+        pen.frame(cell_rect(cells(rect), (n_rows, 1), self.place, 0), 1.5, pen.palette.text);
     }
 
     fn draw_path(&self, rect: Rect, pen: &mut Pen<'_>) {
@@ -216,6 +218,7 @@ impl ExpertsScene {
             is_framed: &|row, expert| layers[row].is_chosen(held, expert),
             rows: self.layer_numbers(),
         };
-        self.draw_by_layer(&map, rect, pen);
+        map.draw_over_experts(rect, pen);
+        pen.frame(cell_rect(cells(rect), (map.grid.0, 1), self.place, 0), 1.5, pen.palette.text);
     }
 }

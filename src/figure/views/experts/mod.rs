@@ -18,7 +18,7 @@ mod draw;
 mod options;
 mod spec;
 
-pub use draw::cells;
+pub use draw::{cells, draw_loads};
 pub use options::{ExpertsOptions, RouterValues};
 pub use spec::SPEC;
 
