@@ -22,6 +22,7 @@ impl Edit {
             | Intervention::SeeAll(_)
             | Intervention::Reorder { .. }
             | Intervention::LeaveOutPositions
+            | Intervention::LeaveOutAdapter(_)
             | Intervention::Normalize(..)
             | Intervention::AddToMlp { .. } => false,
         }
@@ -36,6 +37,7 @@ impl Edit {
             | Intervention::SeeAll(_)
             | Intervention::Reorder { .. }
             | Intervention::LeaveOutPositions
+            | Intervention::LeaveOutAdapter(_)
             | Intervention::Normalize(..)
             | Intervention::AddToMlp { .. } => None,
         }
@@ -70,6 +72,7 @@ impl Edit {
             | Intervention::SeeAll(_)
             | Intervention::Reorder { .. }
             | Intervention::LeaveOutPositions
+            | Intervention::LeaveOutAdapter(_)
             | Intervention::AddToMlp { .. } => None,
         }
     }

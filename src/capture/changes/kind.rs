@@ -103,6 +103,8 @@ pub enum Exclusive {
     Order(Side),
     /// What tells where tokens stand.
     Positions,
+    /// Whether the model has its adapter.
+    Adapter,
     /// What is read in place of a token.
     Token(Side, usize),
 }
@@ -117,6 +119,8 @@ pub enum Intervention<'a> {
     Reorder { side: Side, order: &'a Order, positions: Positions },
     /// Nothing but masks tells where tokens stand.
     LeaveOutPositions,
+    /// The adapter of this name is not merged into the weights.
+    LeaveOutAdapter(&'a str),
     /// Something else than softmax makes the patterns of these heads, of all stacks.
     Normalize(&'a Scope, Normalizer),
     /// `left · rightᵀ` is added to the second matrix of an MLP.
@@ -133,6 +137,7 @@ impl Intervention<'_> {
             Self::SeeAll(_)
             | Self::Reorder { .. }
             | Self::LeaveOutPositions
+            | Self::LeaveOutAdapter(_)
             | Self::Normalize(..)
             | Self::AddToMlp { .. }
             | Self::Rows { .. } => None,
@@ -279,6 +284,8 @@ pub enum EditAim<'a> {
     Expert(ExpertId),
     /// All heads of a stack.
     Stack(StackKind),
+    /// The adapter of the model, by its name.
+    Adapter(&'a str),
 }
 
 /// An entry of a menu.

@@ -1,6 +1,7 @@
 //! Changes of a run, a file each. A new one is a file and its three lines here.
 
 mod ablate;
+mod adapter;
 mod check;
 mod codec;
 mod computation;
@@ -36,6 +37,7 @@ use crate::{
 };
 
 pub use ablate::{Ablate, Ablation};
+pub use adapter::LeaveOutAdapter;
 pub use check::EditContext;
 pub use computation::{AppliedEdit, Computation, RowMass};
 pub use direction::{Along, Direction, DirectionOf, MeanOf};
@@ -131,6 +133,7 @@ changes! {
     AdaptiveSpan,
     TopK,
     AblateExpert,
+    LeaveOutAdapter,
     RankOne,
     Direction,
     Patch,

@@ -30,6 +30,7 @@ pub(crate) fn check_gradients(edits: &[Edit]) -> Result<(), ModelError> {
         | Intervention::SeeAll(_)
         | Intervention::Reorder { .. }
         | Intervention::LeaveOutPositions
+        | Intervention::LeaveOutAdapter(_)
         | Intervention::Read { .. }
         | Intervention::AddToMlp { .. } => false,
     };
@@ -50,6 +51,7 @@ pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
         | Intervention::SeeAll(_)
         | Intervention::Reorder { .. }
         | Intervention::LeaveOutPositions
+        | Intervention::LeaveOutAdapter(_)
         | Intervention::AddToMlp { .. } => false,
     }
 }
@@ -57,6 +59,25 @@ pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
 /// Whether an edit is of the input, before anything is run.
 pub(crate) fn is_of_input(edit: &Edit) -> bool {
     matches!(edit.kind().intervention(), Intervention::Read { .. } | Intervention::Reorder { .. })
+}
+
+/// The adapter that an edit leaves out, which another model does than that which has it.
+pub(crate) fn left_out_adapter(edit: &Edit) -> Option<&str> {
+    match edit.kind().intervention() {
+        Intervention::LeaveOutAdapter(name) => Some(name),
+        Intervention::Rows { .. }
+        | Intervention::Normalize(..)
+        | Intervention::SeeAll(_)
+        | Intervention::Reorder { .. }
+        | Intervention::LeaveOutPositions
+        | Intervention::Read { .. }
+        | Intervention::AddToMlp { .. } => None,
+    }
+}
+
+/// Whether an edit is followed before a pass begins.
+pub(crate) fn is_before_run(edit: &Edit) -> bool {
+    is_of_input(edit) || left_out_adapter(edit).is_some()
 }
 
 impl Run<'_> {
@@ -138,6 +159,7 @@ pub(crate) fn is_before_attending(edit: &Edit, stack: StackKind, first: usize) -
     match edit.kind().intervention() {
         Intervention::SeeAll(_)
         | Intervention::LeaveOutPositions
+        | Intervention::LeaveOutAdapter(_)
         | Intervention::Reorder { .. }
         | Intervention::Read { .. } => true,
         Intervention::Rows { site, .. } => BEFORE.contains(&site) && edit.touches(site, stack, first),
@@ -158,6 +180,7 @@ pub(crate) fn is_behind_attending(edit: &Edit, stack: StackKind, n_layers: usize
         | Intervention::SeeAll(_)
         | Intervention::Reorder { .. }
         | Intervention::LeaveOutPositions
+        | Intervention::LeaveOutAdapter(_)
         | Intervention::Read { .. } => false,
     }
 }

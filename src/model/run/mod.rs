@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
             last: None,
             taps: Taps::NONE,
             tapped: Vec::new(),
-            edited: plan.edits.iter().map(edits::is_of_input).collect(),
+            edited: plan.edits.iter().map(edits::is_before_run).collect(),
             own: Vec::new(),
             notes: Vec::new(),
         }
