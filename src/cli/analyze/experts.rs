@@ -14,7 +14,7 @@ use crate::{
     analysis::routing::{EXPERTS, ExpertLoad, LayerRouting},
     cli::{CliError, open_model, show_progress},
     figure::{
-        data::{DataColumn, DataValues, Table},
+        data::{DataValues, Table},
         experts_load::ExpertLoadScene,
     },
     model::{Cancelled, Logits, ModelError, Progress, RunPlan, Site, Sites, Stage},
@@ -127,15 +127,13 @@ fn rows(scene: &ExpertLoadScene) -> Table {
     let index = |of: &dyn Fn((&usize, &ExpertLoad, usize)) -> usize| {
         DataValues::Index(experts().map(|it| of(it) as u32).collect())
     };
-    let columns = vec![
+    Table::of([
         ("layer", index(&|(layer, ..)| *layer)),
         ("expert", index(&|(_, _, expert)| expert)),
         ("tokens", index(&|(_, load, expert)| load.tokens[expert])),
         ("share", DataValues::Number(each().flat_map(|(_, load)| load.shares()).map(|share| share as f32).collect())),
         ("even", DataValues::Number(experts().map(|(_, load, _)| load.even() as f32).collect())),
-    ];
-    let columns = columns.into_iter().map(|(name, values)| DataColumn { name: name.into(), values });
-    Table { provenance: String::new(), columns: columns.collect() }
+    ])
 }
 
 fn told(scene: &ExpertLoadScene) -> String {
