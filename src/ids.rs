@@ -250,6 +250,20 @@ impl fmt::Display for HeadId {
     }
 }
 
+/// One expert of a layer, numbered from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExpertId {
+    pub stack: StackKind,
+    pub layer: usize,
+    pub expert: usize,
+}
+
+impl fmt::Display for ExpertId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "L{}E{}", self.layer, self.expert)
+    }
+}
+
 /// Changes whenever a new capture exists; the first field of every cache key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CaptureId(pub u64);

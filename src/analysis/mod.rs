@@ -38,6 +38,7 @@ pub mod rank_heads;
 pub mod rationale;
 pub mod reach;
 pub mod reading;
+pub mod routing;
 pub mod sae;
 pub mod search;
 pub mod simplex;

@@ -30,9 +30,10 @@ pub use capture_data::{
     StackCapture, StateGradients,
 };
 pub use changes::{
-    Ablate, Ablation, AdaptiveSpan, Along, AppliedEdit, Centre, Computation, Cut, Direction, DirectionOf, Edit,
-    HideToken, Knockout, Local, MaskToken, MeanOf, NoPositions, Normalize, Normalizer, Order, Patch, Permute,
-    Positions, RankOne, ReplaceToken, Restrict, RowMass, Scope, SeeAll, SetPattern, Sharpen, SigmoidBias, Sparsity,
+    Ablate, AblateExpert, Ablation, AdaptiveSpan, Along, AppliedEdit, Centre, Computation, Cut, Direction, DirectionOf,
+    Edit, ExpertAblation, HideToken, Knockout, LeaveOutAdapter, Local, MaskToken, MeanOf, NoPositions, Normalize,
+    Normalizer, Order, Patch, Permute, Positions, RankOne, ReplaceToken, Restrict, RowMass, Scope, SeeAll, SetPattern,
+    Sharpen, SigmoidBias, Sparsity,
 };
 pub(crate) use changes::{even_out, head_name, shuffled, stack_prefix};
 pub use excerpt::{Excerpt, Keep, TextPart, TokenCount};

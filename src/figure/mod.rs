@@ -9,6 +9,7 @@ mod curves;
 pub mod data;
 pub mod diversity;
 mod dot_rows;
+pub mod experts_load;
 pub mod font;
 pub mod identifiability;
 pub mod legend;

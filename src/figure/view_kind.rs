@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     ViewOptions,
     views::{
-        Facts, ViewSpec, atlas, average, cost, debate, diagram, distance, grid, headpage, heads, heatmap, image, lab,
-        matrix, paths, positions, scatter, simplex, states, text, why, writing,
+        Facts, ViewSpec, atlas, average, cost, debate, diagram, distance, experts, grid, headpage, heads, heatmap,
+        image, lab, matrix, paths, positions, scatter, simplex, states, text, why, writing,
     },
 };
 use crate::{capture::Capture, ids::StackKind, options::one_of};
@@ -56,6 +56,8 @@ pub enum ViewKind {
     Cost,
     /// What a recurrence carries from token to token.
     States,
+    /// Experts that tokens go to.
+    Experts,
 }
 
 /// Every view, in tab order, which is the order of their ids.
@@ -81,6 +83,7 @@ const VIEWS: &[&ViewSpec] = &[
     &diagram::SPEC,
     &cost::SPEC,
     &states::SPEC,
+    &experts::SPEC,
 ];
 
 const _: () = {

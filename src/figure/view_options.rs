@@ -10,6 +10,7 @@ use super::{
         cost::CostOptions,
         debate::DebateChoices,
         distance::ShownCorrelation,
+        experts::ExpertsOptions,
         grid::GridOptions,
         headpage::HeadPageOptions,
         heads::{HeadsOptions, layout::Placing},
@@ -68,6 +69,7 @@ pub struct ViewOptions {
     pub cost: CostOptions,
     pub text: TextOptions,
     pub states: StatesOptions,
+    pub experts: ExpertsOptions,
     /// The output that is explained. It belongs to an input and is not remembered with the rest.
     #[serde(skip)]
     pub target: Target,

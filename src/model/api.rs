@@ -1,5 +1,6 @@
 //! [`Model`]: a checkpoint that is ready to run, and everything that can be asked of it.
 
+mod adapter;
 mod against;
 mod embeddings;
 mod jacobian;
@@ -16,6 +17,7 @@ mod written;
 use std::{
     borrow::Cow,
     collections::BTreeMap,
+    ptr,
     sync::{Arc, OnceLock},
 };
 
@@ -29,6 +31,7 @@ pub use weights::{FinalNorm, Projection};
 pub use wiring::{BlockShape, BranchNorms, HeadMaps, StreamStart};
 pub use written::ValueMaps;
 
+use self::adapter::{AdapterState, WithoutAdapter};
 use candle_core::Tensor;
 use serde_json::Value;
 
@@ -40,7 +43,7 @@ use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
     model::{
         Instead, LoadError, ModelError,
-        checkpoint::{Config, ModelFiles, Weights, audit::Audit, identity, key_audit},
+        checkpoint::{Config, ModelFiles, Share, Shelf, Weights, audit::Audit, identity, key_audit},
         engine::Engine,
         families,
         input::{Encoded, ImageProcessor, Input, InputError, Reader, TextEncoder, replaced},
@@ -68,6 +71,7 @@ pub struct Model {
     /// Made when it is asked for: tables are large.
     positions: OnceLock<Arc<PositionEncoding>>,
     architecture: Arc<Architecture>,
+    adapter: AdapterState,
 }
 
 /// The gradient of an [`Objective`].
@@ -98,24 +102,29 @@ impl Model {
     /// # Errors
     /// See [`LoadError`]; nothing of an earlier model is touched.
     pub fn load(files: &ModelFiles, name: &str, engine: &Engine, control: &Control<'_>) -> Result<Self, LoadError> {
-        let load = || Self::load_with(files, name, engine, &Value::Null, control);
+        let shelf = files.merged().map(|_| Shelf::default());
+        let share = shelf.as_ref().map(|shelf| Share { shelf, leaves_out: false });
+        let load = || Self::load_with(files, name, engine, (&Value::Null, share), control);
         let (model, checkpoint) = identity::beside(files, control, load)?;
-        Ok(Self { spec: Arc::new(ModelSpec { checkpoint, ..ModelSpec::clone(&model.spec) }), ..model })
+        let adapter = shelf.map_or(AdapterState::None, |shelf| {
+            AdapterState::Merged(Box::new(WithoutAdapter::new(files.clone(), shelf)))
+        });
+        Ok(Self { spec: Arc::new(ModelSpec { checkpoint, ..ModelSpec::clone(&model.spec) }), adapter, ..model })
     }
 
-    /// As [`Self::load`], with `changes` laid over `config.json`.
+    /// As [`Self::load`], with `changes` laid over `config.json`, and what it shares with the same model without its adapter.
     fn load_with(
         files: &ModelFiles,
         name: &str,
         engine: &Engine,
-        changes: &Value,
+        (changes, share): (&Value, Option<Share<'_>>),
         control: &Control<'_>,
     ) -> Result<Self, LoadError> {
         let config = Config::read(files, families::type_of_class)?.with_changes(changes);
         families::check(&config)?;
         key_audit::check(&config, families::keys_of)?;
         let how = config.quantization()?;
-        let mut weights = Weights::open(files, how, engine, control)?;
+        let mut weights = Weights::open(files, (how, share), engine, control)?;
         // Everything that can be refused is found before gigabytes are read.
         let rehearsed = engine.install(|| weights.rehearse(|weights| families::build(&config, weights)));
         // A value of the wrong kind may be why it could not be built.
@@ -131,7 +140,13 @@ impl Model {
         config.check_kinds()?;
         let (mut network, mut audit) = engine.install(|| {
             let mut network = families::build(&config, &mut weights)?;
+            network.untie(|rows| weights.before_adapter(rows))?;
             network.tie()?;
+            if let Some(share) = share.filter(|share| !share.leaves_out) {
+                let tables = network.tables();
+                let rows: Vec<&Tensor> = tables.iter().filter_map(|table| table.rows().ok()).collect();
+                share.shelf.keep_tables_of(&rows);
+            }
             Ok::<_, LoadError>((network, weights.finish()))
         })?;
         reader.start = decoding.start;
@@ -175,6 +190,7 @@ impl Model {
             decoding,
             positions: OnceLock::new(),
             architecture,
+            adapter: AdapterState::None,
         })
     }
 
@@ -314,6 +330,10 @@ impl Model {
         differentiated: Option<(Objective, Taps)>,
         control: &Control<'_>,
     ) -> Result<(Capture, Option<Gradients>), ModelError> {
+        let model = self.changed_by(&plan.edits, control)?;
+        if !ptr::eq(model, self) {
+            return model.pass(input, plan, differentiated, control);
+        }
         // States are followed back, which costs one more pass, where somebody looks at them.
         let follows_states = differentiated.is_none()
             && self.network.is_sequential()

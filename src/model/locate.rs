@@ -58,6 +58,17 @@ pub fn open(path: &Path) -> Result<(ModelFiles, String), LoadError> {
 /// The same for the files of a folder.
 fn with_base(files: ModelFiles) -> Result<(ModelFiles, String), LoadError> {
     let name = files.default_name();
+    match (files.adapters_within().as_slice(), files.beside("")) {
+        ([], _) | (_, None) => {}
+        ([only], Some(root)) => return open(&root.join(only)),
+        (all @ [first, ..], Some(root)) => {
+            return Err(LoadError::OtherKind {
+                what: format!("this folder has {} adapters: {}", all.len(), all.join(", ")),
+                advice: format!("Open one of them: {}", root.join(first).display()),
+                path: files.location(),
+            });
+        }
+    }
     let Some(base) = files.base_of_adapter() else { return Ok((files, name)) };
     let beside = files.beside(&base).filter(|path| path.exists());
     let (of_base, base_name) = match (bundled::model(&base), beside, cached(&base)) {

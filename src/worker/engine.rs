@@ -23,6 +23,7 @@ use crate::{
         reading::{Reading, Source},
         timing::lengths,
     },
+    capture::Width,
     digest::sha256,
     figure::ViewKind,
     ids::{DocumentId, ModelId, Side},
@@ -371,7 +372,12 @@ fn recorded(model: &Model, input: &Encoded, generate: Option<&Generation>) -> [S
     // Scores of a transformer follow from its queries and keys, and to hold them on the way takes longer.
     let is_recurrent = model.spec().stacks.iter().all(|stack| stack.kind.is_between());
     let wants = ViewKind::ALL.into_iter().flat_map(|view| view.spec().wants).copied();
-    let wants = wants.filter(|site| if site.is_of_pairs() { is_recurrent } else { !takes_much });
+    let wants = wants.filter(|site| match site.spec().width {
+        Width::Keys => is_recurrent,
+        // A few numbers a token, next to the stream.
+        Width::Experts => true,
+        Width::Embedding | Width::Model | Width::Mlp | Width::Head | Width::State | Width::Gates => !takes_much,
+    });
     let needs = spaces.flat_map(needs).fold(Sites::NONE, Sites::with);
     [needs, wants.fold(needs, Sites::with)]
 }

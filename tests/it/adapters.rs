@@ -5,11 +5,12 @@ use std::{fs, path::Path};
 use attnscope::{
     capture::Capture,
     ids::{HeadId, StackKind},
-    model::{LoadError, Logits, Model, RunPlan, Sites, locate, uninterrupted},
+    model::{Edit, Input, LoadError, Logits, Model, ModelFiles, RunPlan, Sites, Variant, locate, uninterrupted},
     session::gallery::{EXAMPLES, Example},
 };
 
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use serde_json::json;
 
 use crate::{
     gallery::{all_heads, capture},
@@ -17,8 +18,13 @@ use crate::{
     weights::engine,
 };
 
-const CASES: [(&str, &str); 4] =
-    [("gpt2", "gpt2"), ("stabilised", "llama"), ("lengths", "llama"), ("head", "bert-classifier")];
+const CASES: [(&str, &str); 5] = [
+    ("embeddings", "gpt2"),
+    ("gpt2", "gpt2"),
+    ("stabilised", "llama"),
+    ("lengths", "llama"),
+    ("head", "bert-classifier"),
+];
 
 fn open(path: &Path) -> Result<Model, LoadError> {
     let (files, name) = locate::open(path)?;
@@ -66,6 +72,96 @@ fn merged_adapters_give_what_peft_gives() {
     }
 }
 
+#[test]
+fn a_run_without_the_adapter_is_one_of_the_base_model() {
+    for (name, base) in CASES {
+        let folder = fixture("adapters").join(name);
+        let (files, _) = locate::open(&folder).unwrap();
+        let model = open(&folder).unwrap();
+        assert_eq!(model.audit().adapter.as_deref(), Some(name));
+        let edits = vec![Edit::from_json(&json!({ "adapter": name, "on": false })).unwrap()];
+        let plan = RunPlan { sites: Sites::all(), logits: Logits::Keep, edits, ..RunPlan::default() };
+        let reference = Reference::open(&format!("adapters/{name}"), "bare.safetensors");
+        let encoded = model.encode(&reference.input()).unwrap();
+        let with = run(&model, &reference);
+        let without = model.forward(&encoded, &plan, &uninterrupted).unwrap();
+        assert_eq!((without.model(), without.computation().edits.len()), (with.model(), 1));
+        for (tensor, _, expected) in reference.tensors().filter(|(tensor, ..)| !Reference::is_input(tensor)) {
+            let layer = tensor.split('.').nth(1).and_then(|layer| layer.parse::<usize>().ok());
+            let off = match layer {
+                Some(layer) => {
+                    let pattern = |capture: &Capture| capture.stacks()[0].layers[layer].pattern().unwrap().clone();
+                    assert!(
+                        worst(pattern(&with).as_slice(), expected) > 1e-3,
+                        "{name}: {tensor} is changed by nothing"
+                    );
+                    worst(pattern(&without).as_slice(), expected)
+                }
+                None => {
+                    let largest = expected.iter().fold(1.0f32, |most, value| most.max(value.abs()));
+                    worst(without.logits().unwrap().as_slice(), expected) / (20.0 * largest)
+                }
+            };
+            assert!(off <= 1e-6, "{name}: {tensor} differs by {off:e}");
+        }
+        // The same numbers as those of the base model itself, and the adapter is there again.
+        let plain = ModelFiles::open(&fixture(if base == "llama" { "families/llama" } else { base })).unwrap();
+        let plain = Model::load(&plain, base, &engine(), &uninterrupted).unwrap();
+        assert_eq!(
+            run(&plain, &reference).logits().unwrap().as_slice(),
+            without.logits().unwrap().as_slice(),
+            "{name}"
+        );
+        assert_eq!(run(&model, &reference).logits().unwrap().as_slice(), with.logits().unwrap().as_slice(), "{name}");
+        assert!(files.merged().is_some());
+        // Many changed runs at once, some of them without it.
+        let row = encoded.tokens.values().next().unwrap().len() - 1;
+        if name == "gpt2" {
+            let variants = [&plan.edits[..], &[], &plan.edits[..]].map(|edits| Variant::of(&encoded, edits, row));
+            let mut found = vec![Vec::new(); 3];
+            let each = &mut |nth: usize, logits: &[f32]| found[nth] = logits.to_vec();
+            model.logits_of(&variants, &uninterrupted, each).unwrap();
+            for (found, capture) in found.iter().zip([&without, &with, &without]) {
+                assert!(worst(found, capture.logits().unwrap().row(row).unwrap()) < 1e-4);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_adapter_that_is_not_there_cannot_be_left_out() {
+    let said = |path: &Path, edit: serde_json::Value| {
+        let model = open(path).unwrap();
+        let plan = RunPlan { edits: vec![Edit::from_json(&edit).unwrap()], ..RunPlan::default() };
+        let encoded = model.encode(&Input::Ids(vec![1, 2, 3])).unwrap();
+        model.forward(&encoded, &plan, &uninterrupted).unwrap_err().to_string()
+    };
+    let off = json!({ "adapter": "gpt2", "on": false });
+    let none = said(&fixture("gpt2"), off.clone());
+    assert!(none.contains("has no adapter"), "{none}");
+    let other = said(&fixture("adapters/stabilised"), off);
+    assert!(other.contains("another adapter than that of this model, stabilised"), "{other}");
+    let on = Edit::from_json(&json!({ "adapter": "gpt2", "on": true })).unwrap_err();
+    assert!(on.contains("on without a change"), "{on}");
+}
+
+#[test]
+fn one_of_several_adapters_in_a_folder_is_chosen_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str| {
+        let own = changed(name, "gpt2", |_, _| {});
+        fs::create_dir(folder.path().join(name)).unwrap();
+        for file in ["adapter_config.json", "adapter_model.safetensors"] {
+            fs::copy(own.path().join(file), folder.path().join(name).join(file)).unwrap();
+        }
+    };
+    put("gpt2");
+    assert_eq!(open(folder.path()).unwrap().audit().adapter.as_deref(), Some("gpt2"), "there is one alone");
+    put("embeddings");
+    assert_says(&folder, &["has 2 adapters: embeddings, gpt2", "Open one of them"]);
+    assert_eq!(open(&folder.path().join("embeddings")).unwrap().audit().adapter.as_deref(), Some("embeddings"));
+}
+
 /// A copy of an adapter with its model named by its whole path, and something changed.
 fn changed(name: &str, base: &str, change: impl FnOnce(&mut serde_json::Value, &Path)) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -91,19 +187,22 @@ fn an_adapter_that_cannot_be_merged_is_refused_with_the_reason() {
     let set = |key: &'static str, value: serde_json::Value| {
         move |config: &mut serde_json::Value, _: &Path| config[key] = value
     };
-    let refused: [(&str, &str, serde_json::Value, &str); 9] = [
+    let refused: [(&str, &str, serde_json::Value, &str); 12] = [
         ("gpt2", "peft_type", "IA3".into(), "of the kind IA3"),
         ("gpt2", "init_lora_weights", "pissa".into(), "init_lora_weights"),
         ("gpt2", "r", 8.into(), "of rank 3, and says 8"),
         ("gpt2", "lora_alpha", serde_json::Value::Null, "no lora_alpha"),
-        ("gpt2", "layer_replication", serde_json::json!([[0, 2]]), "layer_replication"),
+        ("gpt2", "layer_replication", json!([[0, 2]]), "layer_replication"),
         ("gpt2", "use_dora", true.into(), "without their lengths"),
         ("lengths", "use_dora", false.into(), "without use_dora"),
-        ("gpt2", "rank_pattern", serde_json::json!({"(": 3}), "cannot be read"),
-        ("gpt2", "kasa_config", serde_json::json!({"beta": 1}), "kasa_config"),
+        ("gpt2", "rank_pattern", json!({"(": 3}), "cannot be read"),
+        ("embeddings", "ensure_weight_tying", true.into(), "ensure_weight_tying"),
+        ("gpt2", "trainable_token_indices", json!([3]), "trainable_token_indices"),
+        ("gpt2", "lora_bias", true.into(), "lora_bias"),
+        ("gpt2", "kasa_config", json!({"beta": 1}), "kasa_config"),
     ];
     for (name, key, value, says) in refused {
-        let base = if name == "gpt2" { "gpt2" } else { "families/llama" };
+        let base = if name != "lengths" { "gpt2" } else { "families/llama" };
         assert_says(&changed(name, base, set(key, value)), &[says, "merge_and_unload()"]);
     }
     // Of another model: other names, or the same with other widths.

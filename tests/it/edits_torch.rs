@@ -36,9 +36,10 @@ const FAMILIES: [&str; 10] = [
     "rnnsearch-bilinear",
 ];
 
-/// Kinds that are of other families, of the order of tokens, or computed again from patterns: see `tests/it/global.rs`,
-/// `tests/it/order.rs` and `tests/it/edits.rs`.
-const ELSEWHERE: [&str; 5] = ["global", "local", "no_positions", "permute", "span"];
+/// Kinds that are of other families, of the order of tokens, or computed again from patterns: see `tests/it/adapters.rs`,
+/// `tests/it/experts.rs`,
+/// `tests/it/global.rs`, `tests/it/order.rs` and `tests/it/edits.rs`.
+const ELSEWHERE: [&str; 7] = ["adapter", "expert", "global", "local", "no_positions", "permute", "span"];
 
 /// What a change is called there. A kind that is new has to be named here, and then to be there.
 fn kind(edit: &Edit) -> String {
@@ -73,6 +74,8 @@ fn kind(edit: &Edit) -> String {
         Edit::Normalize(Normalize { with: Normalizer::Sample { .. }, .. }) => "normalizer sample",
         Edit::Normalize(Normalize { with: Normalizer::Softmax, .. }) => "normalizer softmax",
         Edit::TopK(_) => "top k",
+        Edit::AblateExpert(_) => "expert",
+        Edit::LeaveOutAdapter(_) => "adapter",
         Edit::RankOne(_) => "rank one",
         Edit::Direction(Direction { along: Along::Add(_), .. }) => "direction added",
         Edit::Direction(Direction { along: Along::Remove, .. }) => "direction removed",

@@ -40,7 +40,10 @@ impl EditContext<'_> {
             }
             Intervention::Normalize(scope, _) => !spec.mixer.is_attention() && scope.touches(stack, layer),
             Intervention::Reorder { .. } | Intervention::LeaveOutPositions => !spec.mixer.is_attention(),
-            Intervention::Read { .. } | Intervention::SeeAll(_) | Intervention::AddToMlp { .. } => false,
+            Intervention::Read { .. }
+            | Intervention::SeeAll(_)
+            | Intervention::AddToMlp { .. }
+            | Intervention::LeaveOutAdapter(_) => false,
         };
         for stack in &self.spec.stacks {
             let layers = || stack.layers.iter().enumerate();
@@ -56,6 +59,7 @@ impl EditContext<'_> {
                 | Intervention::Normalize(..)
                 | Intervention::Read { .. }
                 | Intervention::SeeAll(_)
+                | Intervention::LeaveOutAdapter(_)
                 | Intervention::AddToMlp { .. } => format!(
                     "“{edit}” makes no sense in {name} ({mixer}), where no query is compared with a key: only the layers \
                      {others} have scores and weights"

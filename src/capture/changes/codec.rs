@@ -44,11 +44,16 @@ impl Named for HeadId {
 
 /// Stack, layer and head of `L3H5`, `cross.L2H1` or `L3`.
 pub(super) fn place(text: &str) -> Option<(StackKind, usize, Option<usize>)> {
+    place_of(text, 'H')
+}
+
+/// Stack, layer and the number behind `letter`, as in `L3H5` or `cross.L2H1`.
+pub(super) fn place_of(text: &str, letter: char) -> Option<(StackKind, usize, Option<usize>)> {
     let (stack, at) = text.rsplit_once('.').unwrap_or((StackKind::SelfAttention.name(), text));
     let at = at.strip_prefix('L')?;
-    let (layer, head) = at.split_once('H').map_or((at, None), |(layer, head)| (layer, Some(head)));
-    let head = head.map(str::parse).transpose().ok()?;
-    Some((StackKind::from_name(stack)?, layer.parse().ok()?, head))
+    let (layer, number) = at.split_once(letter).map_or((at, None), |(layer, number)| (layer, Some(number)));
+    let number = number.map(str::parse).transpose().ok()?;
+    Some((StackKind::from_name(stack)?, layer.parse().ok()?, number))
 }
 
 /// `cross.z.L0H1`: the stack may be missing, the site may not.

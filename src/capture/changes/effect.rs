@@ -22,6 +22,7 @@ impl Edit {
             | Intervention::SeeAll(_)
             | Intervention::Reorder { .. }
             | Intervention::LeaveOutPositions
+            | Intervention::LeaveOutAdapter(_)
             | Intervention::Normalize(..)
             | Intervention::AddToMlp { .. } => false,
         }
@@ -36,6 +37,7 @@ impl Edit {
             | Intervention::SeeAll(_)
             | Intervention::Reorder { .. }
             | Intervention::LeaveOutPositions
+            | Intervention::LeaveOutAdapter(_)
             | Intervention::Normalize(..)
             | Intervention::AddToMlp { .. } => None,
         }
@@ -53,6 +55,7 @@ impl Edit {
             | RowChange::Shuffle(_)
             | RowChange::Scale(_)
             | RowChange::Zero
+            | RowChange::Column(..)
             | RowChange::Mean
             | RowChange::SetAll(_)
             | RowChange::Set(..)
@@ -69,6 +72,7 @@ impl Edit {
             | Intervention::SeeAll(_)
             | Intervention::Reorder { .. }
             | Intervention::LeaveOutPositions
+            | Intervention::LeaveOutAdapter(_)
             | Intervention::AddToMlp { .. } => None,
         }
     }
@@ -123,7 +127,7 @@ impl Edit {
             Some(RowChange::Set(positions, values)) => {
                 positions.iter().rposition(|position| *position == query).and_then(|idx| values.row(idx))
             }
-            Some(RowChange::Zero | RowChange::Mean | RowChange::Move(..)) | None => None,
+            Some(RowChange::Zero | RowChange::Column(..) | RowChange::Mean | RowChange::Move(..)) | None => None,
         };
         if let Some(given) = given.filter(|given| given.len() == row.len()) {
             row.copy_from_slice(given);

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, ops::Range};
 use super::{Along, Edit, Normalizer, Order, Positions, Scope, check::EditContext};
 use crate::{
     capture::{Capture, Matrix, Site},
-    ids::{HeadId, Side, StackKind},
+    ids::{ExpertId, HeadId, Side, StackKind},
     options::Visit,
 };
 
@@ -97,10 +97,14 @@ pub enum Exclusive {
     Global,
     /// What takes the place of a head.
     Head(HeadId),
+    /// What becomes of an expert.
+    Expert(ExpertId),
     /// The order of a sequence.
     Order(Side),
     /// What tells where tokens stand.
     Positions,
+    /// Whether the model has its adapter.
+    Adapter,
     /// What is read in place of a token.
     Token(Side, usize),
 }
@@ -115,6 +119,8 @@ pub enum Intervention<'a> {
     Reorder { side: Side, order: &'a Order, positions: Positions },
     /// Nothing but masks tells where tokens stand.
     LeaveOutPositions,
+    /// The adapter of this name is not merged into the weights.
+    LeaveOutAdapter(&'a str),
     /// Something else than softmax makes the patterns of these heads, of all stacks.
     Normalize(&'a Scope, Normalizer),
     /// `left · rightᵀ` is added to the second matrix of an MLP.
@@ -131,6 +137,7 @@ impl Intervention<'_> {
             Self::SeeAll(_)
             | Self::Reorder { .. }
             | Self::LeaveOutPositions
+            | Self::LeaveOutAdapter(_)
             | Self::Normalize(..)
             | Self::AddToMlp { .. }
             | Self::Rows { .. } => None,
@@ -217,6 +224,8 @@ pub enum RowChange<'a> {
     Shuffle(u64),
     Scale(f32),
     Zero,
+    /// The same number in one column of every row, of a site without heads.
+    Column(usize, f32),
     /// Every row is the mean of all rows.
     Mean,
     /// Rows, from the first, are given.
@@ -243,7 +252,13 @@ impl RowChange<'_> {
         match self {
             Self::Hide(_) => site == Site::Pattern,
             Self::Keep(_, rest) => *rest == Rest::Lost,
-            Self::Fade(_) | Self::Zero | Self::Mean | Self::SetAll(_) | Self::Set(..) | Self::Move(..) => true,
+            Self::Fade(_)
+            | Self::Zero
+            | Self::Column(..)
+            | Self::Mean
+            | Self::SetAll(_)
+            | Self::Set(..)
+            | Self::Move(..) => true,
             Self::Add(_) | Self::Even | Self::Shuffle(_) | Self::Scale(_) => false,
         }
     }
@@ -265,8 +280,12 @@ pub enum EditAim<'a> {
     },
     /// Edges from queries to keys, in a head that is looked at.
     Edges { head: HeadId, edges: Vec<[usize; 2]> },
+    /// An expert of a layer.
+    Expert(ExpertId),
     /// All heads of a stack.
     Stack(StackKind),
+    /// The adapter of the model, by its name.
+    Adapter(&'a str),
 }
 
 /// An entry of a menu.

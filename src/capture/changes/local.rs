@@ -130,7 +130,9 @@ impl EditKind for Local {
         let (stack, scope) = match aim {
             EditAim::Head { head, .. } => (head.stack, Scope::Heads(vec![*head])),
             EditAim::Stack(stack) => (*stack, Scope::All),
-            EditAim::Tokens { .. } | EditAim::Edges { .. } => return Vec::new(),
+            EditAim::Tokens { .. } | EditAim::Edges { .. } | EditAim::Expert(_) | EditAim::Adapter(_) => {
+                return Vec::new();
+            }
         };
         let meaning = "Each query attends near its strongest key, the less the further; drag the width under Changes";
         let synonyms = &["local attention", "Luong", "local-p", "predicted position", "Gaussian"];

@@ -1,11 +1,13 @@
 //! Changes of a run, a file each. A new one is a file and its three lines here.
 
 mod ablate;
+mod adapter;
 mod check;
 mod codec;
 mod computation;
 mod direction;
 mod effect;
+mod expert;
 mod global;
 mod hide;
 mod kind;
@@ -35,10 +37,12 @@ use crate::{
 };
 
 pub use ablate::{Ablate, Ablation};
+pub use adapter::LeaveOutAdapter;
 pub use check::EditContext;
 pub use computation::{AppliedEdit, Computation, RowMass};
 pub use direction::{Along, Direction, DirectionOf, MeanOf};
 pub(crate) use effect::{even_out, shuffled};
+pub use expert::{AblateExpert, ExpertAblation};
 pub use global::SeeAll;
 pub use hide::HideToken;
 pub use kind::{
@@ -128,6 +132,8 @@ changes! {
     Local,
     AdaptiveSpan,
     TopK,
+    AblateExpert,
+    LeaveOutAdapter,
     RankOne,
     Direction,
     Patch,

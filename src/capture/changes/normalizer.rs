@@ -307,7 +307,7 @@ impl EditKind for Normalize {
                 let offer = |(name, meaning, with)| EditOffer::new(name, meaning, Self { scope: Scope::All, with });
                 iter::once(sparsemax).chain(families).map(offer).collect()
             }
-            EditAim::Tokens { .. } | EditAim::Edges { .. } => Vec::new(),
+            EditAim::Tokens { .. } | EditAim::Edges { .. } | EditAim::Expert(_) | EditAim::Adapter(_) => Vec::new(),
         }
     }
 

@@ -81,7 +81,9 @@ impl EditKind for AdaptiveSpan {
         let (stack, scope) = match aim {
             EditAim::Head { head, .. } => (head.stack, Scope::Heads(vec![*head])),
             EditAim::Stack(stack) => (*stack, Scope::All),
-            EditAim::Tokens { .. } | EditAim::Edges { .. } => return Vec::new(),
+            EditAim::Tokens { .. } | EditAim::Edges { .. } | EditAim::Expert(_) | EditAim::Adapter(_) => {
+                return Vec::new();
+            }
         };
         if stack.is_between() {
             return Vec::new();

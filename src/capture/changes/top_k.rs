@@ -73,7 +73,9 @@ impl EditKind for TopK {
         let (name, stack, scope) = match aim {
             EditAim::Head { head, .. } => ("Top-k…", head.stack, Scope::Heads(vec![*head])),
             EditAim::Stack(stack) => ("Top-k", *stack, Scope::All),
-            EditAim::Tokens { .. } | EditAim::Edges { .. } => return Vec::new(),
+            EditAim::Tokens { .. } | EditAim::Edges { .. } | EditAim::Expert(_) | EditAim::Adapter(_) => {
+                return Vec::new();
+            }
         };
         let meaning = "Each query keeps its strongest keys alone; drag their number under Changes";
         let synonyms = &["sparse attention", "strongest keys", "prune weights"];

@@ -10,6 +10,7 @@ mod cost;
 mod debate;
 mod debate_state;
 mod diverse_states;
+mod experts;
 mod features;
 mod fields;
 mod head;
@@ -43,7 +44,8 @@ use crate::{
             jacobian,
             report::{MethodSpec, model_json, tokens_json},
         },
-        head_page, lengths as by_length, likeness as of_states, probe as of_sites, rationale, sae, timing, word_links,
+        head_page, lengths as by_length, likeness as of_states, probe as of_sites, rationale, routing, sae, timing,
+        word_links,
     },
     capture::Capture,
     export,
@@ -125,6 +127,8 @@ commands! {
     Features = features::FeatureArguments, sae::FEATURES;
     /// Likeness of states by layer.
     Likeness = likeness::LikenessArguments, of_states::LIKENESS;
+    /// Tokens that experts get.
+    Experts = experts::ExpertArguments, routing::EXPERTS;
     /// Times by the length of the input.
     Cost = cost::CostArguments, timing::METHOD;
 }

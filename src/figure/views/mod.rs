@@ -10,6 +10,7 @@ pub mod cost;
 pub mod debate;
 pub mod diagram;
 pub mod distance;
+pub mod experts;
 pub mod grid;
 pub mod headpage;
 pub mod heads;

@@ -203,6 +203,8 @@ pub struct Facts {
     pub tests_inputs: bool,
     /// All inputs can be held against those of another corpus or model.
     pub contrasts: bool,
+    /// Experts of a layer: no head is chosen, and tokens above it are coloured by the expert that they go to.
+    pub shows_experts: bool,
     /// Parts of the details beside it.
     pub details: &'static [DetailsPart],
 }
@@ -254,6 +256,8 @@ impl Facts {
         Self { reads_corpus: true, tests_inputs: true, details: &[DetailsPart::Input], ..Self::NONE };
     /// Steps of one head, as they were recorded.
     pub(super) const STEPS: Self = Self { details: &[DetailsPart::Head], ..Self::NONE };
+    /// Experts of one layer.
+    pub(super) const EXPERTS: Self = Self { shows_experts: true, ..Self::NONE };
     /// Whether an input that is chosen of a corpus is shown beside it, so that the next one can be chosen.
     pub const fn shows_inputs_beside(self) -> bool {
         self.lays_out_points || self.tests_inputs
@@ -279,6 +283,7 @@ impl Facts {
         reads_folders: false,
         tests_inputs: false,
         contrasts: false,
+        shows_experts: false,
         details: &[],
     };
 }

@@ -286,6 +286,15 @@ impl Topic<'_> {
         format!("What does length cost, and can {} be approximated?", self.which())
     }
 
+    /// The question of experts.
+    pub fn is_sent(&self) -> String {
+        let layer = self.heads.first().map_or(0, |head| head.layer);
+        match self.held() {
+            [Some(token), _] => format!("Which experts does {token} go to in layer {layer}?"),
+            [None, _] => format!("Which experts do tokens go to in layer {layer}?"),
+        }
+    }
+
     /// The question of recurrences, of the tokens of a side.
     pub fn is_left(&self, side: Option<Side>) -> String {
         let [query, key] = self.held();

@@ -195,6 +195,8 @@ impl MethodCall {
 /// # Errors
 /// When the question does not suit the model or the input, a run fails, or somebody says stop.
 pub fn answer(lab: LabRun<'_>, call: &MethodCall, target: Target) -> Result<LabAnswer, LabError> {
+    // Weights that methods read are those of the run.
+    let lab = LabRun { model: lab.model.changed_by(lab.edits, lab.control)?, ..lab };
     let mut report = call.run(&lab, target)?;
     let own = call.parameters().into_iter().map(|(name, value)| (Cow::Borrowed(name), value));
     let mut parameters: Vec<(Cow<'static, str>, Value)> = own.collect();

@@ -191,7 +191,7 @@ impl Model {
         if comparison.verdict() == Verdict::Differ && !plan.deviations.is_empty() {
             let mut changes = Value::Null;
             plan.deviations.iter().for_each(|deviation| lay_over(&mut changes, &deviation.as_library));
-            let adjusted = Self::load_with(files, &self.spec.name, &self.engine, &changes, control);
+            let adjusted = Self::load_with(files, &self.spec.name, &self.engine, (&changes, None), control);
             comparison.adjusted = own(&adjusted.map_err(|error| ModelError::Opinion(error.to_string()))?)?;
             comparison.deviations = plan.deviations.iter().map(|deviation| deviation.why.clone()).collect();
         }

@@ -51,6 +51,11 @@ impl<'a> Variant<'a> {
     }
 }
 
+/// The adapter that a run leaves out, if there is one.
+fn left_out<'v>(variant: &'v Variant<'_>) -> Option<&'v str> {
+    variant.edits.iter().find_map(edits::left_out_adapter)
+}
+
 impl Model {
     /// Whether runs can begin at a layer ([`Start`]).
     pub fn goes_on(&self) -> bool {
@@ -77,12 +82,15 @@ impl Model {
             let within = |_: Progress| control(progress);
             let layer = |variant: &Variant<'_>| variant.start.as_ref().map(|start| start.layer);
             let mut rows = 0;
+            let model = self.changed_by(&variants[done].edits, &within)?;
             let fits = |variant: &&Variant<'_>| {
                 rows += n_rows(variant);
-                layer(variant) == layer(&variants[done]) && rows <= ROWS_AT_ONCE
+                left_out(variant) == left_out(&variants[done])
+                    && layer(variant) == layer(&variants[done])
+                    && rows <= ROWS_AT_ONCE
             };
             let n = if alone { 1 } else { variants[done..].iter().take_while(fits).count().max(1) };
-            let logits = self.engine.install(|| self.together(&variants[done..done + n], &within))?;
+            let logits = model.engine.install(|| model.together(&variants[done..done + n], &within))?;
             let width = logits.dim(1)?;
             with_values(&logits, |values| {
                 for (idx, row) in values.chunks_exact(width.max(1)).enumerate() {

@@ -20,6 +20,8 @@ pub struct Audit {
     pub input_source: String,
     /// Which of the files in the folder the weights were read from.
     pub weights_source: String,
+    /// Name of the adapter that is merged into the model, if there is one.
+    pub adapter: Option<String>,
     /// Sentences the user must see.
     pub warnings: Vec<String>,
     /// Every tensor of the checkpoint, by name.

@@ -198,6 +198,19 @@ impl ModelFiles {
         config["base_model_name_or_path"].as_str().filter(|base| !base.is_empty()).map(str::to_owned)
     }
 
+    /// Folders with adapters in a folder that is neither a model nor an adapter itself, by name.
+    pub(crate) fn adapters_within(&self) -> Vec<String> {
+        let FilesSource::Folder { root, .. } = &self.place else { return Vec::new() };
+        if self.contains("config.json") || self.contains(ADAPTER_FILES[0]) || self.has_weights() {
+            return Vec::new();
+        }
+        let entries = fs::read_dir(root).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.path().join(ADAPTER_FILES[0]).is_file());
+        let mut names: Vec<String> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
     /// A path as it is meant in this folder.
     pub(crate) fn beside(&self, path: &str) -> Option<PathBuf> {
         match &self.place {

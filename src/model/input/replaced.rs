@@ -25,6 +25,7 @@ pub(crate) fn replaced(
             }
             Intervention::SeeAll(_)
             | Intervention::LeaveOutPositions
+            | Intervention::LeaveOutAdapter(_)
             | Intervention::Normalize(..)
             | Intervention::AddToMlp { .. }
             | Intervention::Rows { .. } => continue,

@@ -45,7 +45,7 @@ pub use matmul::{attend, scores};
 pub use normalize::normalize;
 pub use packed::Half;
 pub use rotate::{Turns, rotate, rotate_queries};
-pub use stored::{NarrowTable, StoredMatrix, bytes_of, rows_of};
+pub use stored::{NarrowTable, StoredMatrix, bytes_of, rows_of, same_memory};
 pub use to_host::{to_host, with_values};
 pub use triangular::unit_lower_inverse;
 

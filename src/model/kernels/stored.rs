@@ -282,7 +282,7 @@ pub fn rows_of(table: &Tensor, rows: &[u32]) -> Result<Tensor> {
 }
 
 /// Whether two tensors are views of the same numbers, from the first on. CPU only.
-fn same_memory(a: &Tensor, b: &Tensor) -> bool {
+pub fn same_memory(a: &Tensor, b: &Tensor) -> bool {
     let start = |x: &Tensor| {
         let (storage, layout) = x.storage_and_layout();
         let at = layout.start_offset();

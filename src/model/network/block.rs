@@ -149,7 +149,8 @@ impl Block {
         let normed = self.mlp_norms.enter(&source)?;
         let stream = if self.mlp_norms.carries { &normed } else { &resid };
         let n = normed.dim(0)?;
-        if n > MLP_ROWS && self.mlp.by_pieces() && !run.sees_mlp(at) {
+        let has = |site: Site| self.mlp.width_of(site).is_some_and(|width| width > 0);
+        if n > MLP_ROWS && self.mlp.by_pieces() && !run.sees_mlp(at, has) {
             let mut pieces = Vec::with_capacity(n.div_ceil(MLP_ROWS));
             for first in (0..n).step_by(MLP_ROWS) {
                 run.checkpoint()?;

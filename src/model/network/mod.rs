@@ -196,6 +196,27 @@ impl Network {
         matches!(&self.body, Body::TwoStreams(body) if body.whole.is_some())
     }
 
+    /// Gives an output map that shares the numbers of a table those that `own` has for it, where it has some.
+    ///
+    /// # Errors
+    /// Those of `own`.
+    pub fn untie<E: From<candle_core::Error>>(
+        &mut self,
+        own: impl Fn(&Tensor) -> Result<Option<Tensor>, E>,
+    ) -> Result<(), E> {
+        let Some(mut head) = self.head.take() else { return Ok(()) };
+        for table in self.tables() {
+            let Ok(rows) = table.rows() else { continue };
+            if head.output.shares(rows)
+                && let Some(own) = own(rows)?
+            {
+                head.output = Linear::owning(&own, head.output.bias.clone())?;
+            }
+        }
+        self.head = Some(head);
+        Ok(())
+    }
+
     /// The attention stacks, in forward order.
     pub fn stacks(&self) -> Vec<StackSpec> {
         match &self.body {

@@ -30,6 +30,7 @@ pub(crate) fn check_gradients(edits: &[Edit]) -> Result<(), ModelError> {
         | Intervention::SeeAll(_)
         | Intervention::Reorder { .. }
         | Intervention::LeaveOutPositions
+        | Intervention::LeaveOutAdapter(_)
         | Intervention::Read { .. }
         | Intervention::AddToMlp { .. } => false,
     };
@@ -50,6 +51,7 @@ pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
         | Intervention::SeeAll(_)
         | Intervention::Reorder { .. }
         | Intervention::LeaveOutPositions
+        | Intervention::LeaveOutAdapter(_)
         | Intervention::AddToMlp { .. } => false,
     }
 }
@@ -57,6 +59,25 @@ pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
 /// Whether an edit is of the input, before anything is run.
 pub(crate) fn is_of_input(edit: &Edit) -> bool {
     matches!(edit.kind().intervention(), Intervention::Read { .. } | Intervention::Reorder { .. })
+}
+
+/// The adapter that an edit leaves out, which another model does than that which has it.
+pub(crate) fn left_out_adapter(edit: &Edit) -> Option<&str> {
+    match edit.kind().intervention() {
+        Intervention::LeaveOutAdapter(name) => Some(name),
+        Intervention::Rows { .. }
+        | Intervention::Normalize(..)
+        | Intervention::SeeAll(_)
+        | Intervention::Reorder { .. }
+        | Intervention::LeaveOutPositions
+        | Intervention::Read { .. }
+        | Intervention::AddToMlp { .. } => None,
+    }
+}
+
+/// Whether an edit is followed before a pass begins.
+pub(crate) fn is_before_run(edit: &Edit) -> bool {
+    is_of_input(edit) || left_out_adapter(edit).is_some()
 }
 
 impl Run<'_> {
@@ -138,6 +159,7 @@ pub(crate) fn is_before_attending(edit: &Edit, stack: StackKind, first: usize) -
     match edit.kind().intervention() {
         Intervention::SeeAll(_)
         | Intervention::LeaveOutPositions
+        | Intervention::LeaveOutAdapter(_)
         | Intervention::Reorder { .. }
         | Intervention::Read { .. } => true,
         Intervention::Rows { site, .. } => BEFORE.contains(&site) && edit.touches(site, stack, first),
@@ -158,6 +180,7 @@ pub(crate) fn is_behind_attending(edit: &Edit, stack: StackKind, n_layers: usize
         | Intervention::SeeAll(_)
         | Intervention::Reorder { .. }
         | Intervention::LeaveOutPositions
+        | Intervention::LeaveOutAdapter(_)
         | Intervention::Read { .. } => false,
     }
 }
@@ -257,10 +280,26 @@ pub(crate) fn apply(edit: &Edit, at: At, rows: Span, x: &Tensor) -> Result<Tenso
             let (_, n, width) = x.dims3()?;
             replace(x, Some(of.head), &(0..n).collect::<Vec<_>>(), &vec![0.0; n * width])
         }),
+        RowChange::Column(column, value) => with_column(x, *column, *value),
         RowChange::Mean => each_head(&|x, of| averaged(x, of.head, rows)),
         RowChange::Even => each_head(&|x, of| evened(x, of.head)),
         RowChange::Shuffle(seed) => each_head(&|x, of| with_shuffled(x, of, rows, *seed)),
     }
+}
+
+/// `x` with one number in a column; the gradient of what was there is zero.
+///
+/// # Shapes
+/// - `x`, result: `[rows, width]`
+fn with_column(x: &Tensor, column: usize, value: f32) -> Result<Tensor, ModelError> {
+    let (n, width) = x.dims2()?;
+    if column >= width {
+        return Err(ModelError::Edit(format!("there is no column {column} among {width}")));
+    }
+    let is_there = Tensor::from_iter((0..width).map(|at| u8::from(at == column)), x.device())?;
+    let is_there = is_there.reshape((1, width))?.broadcast_as((n, width))?;
+    let values = Tensor::full(value, (n, width), x.device())?;
+    Ok(is_there.contiguous()?.where_cond(&values, &x.contiguous()?)?)
 }
 
 /// Every row of a head is the mean of all of them.

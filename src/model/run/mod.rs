@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
             last: None,
             taps: Taps::NONE,
             tapped: Vec::new(),
-            edited: plan.edits.iter().map(edits::is_of_input).collect(),
+            edited: plan.edits.iter().map(edits::is_before_run).collect(),
             own: Vec::new(),
             notes: Vec::new(),
         }
@@ -298,12 +298,12 @@ impl<'a> Run<'a> {
         Ok(x)
     }
 
-    /// Whether this run looks at the inside of a layer's MLP, or changes what it adds.
-    pub fn sees_mlp(&self, at: At) -> bool {
+    /// Whether this run looks at the inside of a layer's MLP, which has such sites, or changes what it adds.
+    pub fn sees_mlp(&self, at: At, has: impl Fn(Site) -> bool) -> bool {
         let is_of_mlp = |edit: &Edit| matches!(edit.kind().intervention(), Intervention::AddToMlp { .. });
         let own = self.own.iter().flat_map(|edits| edits.iter());
         self.is_differentiated()
-            || Site::ALL.into_iter().any(|site| site.spec().is_of_mlp && self.needs(site, at))
+            || Site::ALL.into_iter().any(|site| site.spec().is_of_mlp && has(site) && self.needs(site, at))
             || self.plan.edits.iter().chain(own).any(is_of_mlp)
     }
 

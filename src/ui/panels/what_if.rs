@@ -5,7 +5,11 @@ use eframe::egui::{Button, Checkbox, ComboBox, RichText, Role, Ui, WidgetInfo};
 use super::direction;
 use crate::{
     analysis::{attention, reading::align::align},
-    capture::{Capture, Edit, MeanOf, SetPattern, Site, words::token_text},
+    capture::{
+        Capture, Edit, MeanOf, SetPattern, Site,
+        changes::{EditAim, EditOffer},
+        words::token_text,
+    },
     ids::{HeadId, Side},
     lab::{FieldValues, Method as _, MethodPreset, PatchingOptions},
     protocol::{Between, EditRequest, PatchSource, PatchedRows},
@@ -36,10 +40,11 @@ pub fn what_if_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     ui.horizontal_wrapped(|ui| {
         let focus = cx.pane.selection.pinned;
         ui.menu_button("Change ⏷", |ui| {
-            scrolled_menu_ui(ui, |ui| changes_menu_ui(ui, cx, focus, cx.pane.selection.head));
+            scrolled_menu_ui(ui, |ui| changes_menu_ui(ui, cx, focus, (cx.pane.selection.head, None)));
         })
         .response
         .on_hover_text("Change the selected head, the pinned tokens or all attention, and run again");
+        adapter_ui(ui, cx);
         taken_over_ui(ui, cx);
         donors_ui(ui, cx);
         direction::menu_ui(ui, cx);
@@ -118,6 +123,19 @@ fn patching_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture) {
         "What every head at every position does for the answer between this text and another one: opens Explain";
     if button.on_hover_text(meaning).clicked() {
         cx.send(Command::ShowMethod(column.name));
+    }
+}
+
+/// The way to run the model without its adapter, where it has one.
+fn adapter_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
+    let document = cx.session.changing();
+    let Some(adapter) = document.model.latest().and_then(|model| model.audit.adapter.as_deref()) else { return };
+    for EditOffer { name, meaning, edits, .. } in Edit::offers(&EditAim::Adapter(adapter)) {
+        let is_made = document.experiment.changes.iter().any(|change| change.edit.edit() == edits.first());
+        if !is_made && ui.button(name).on_hover_text(meaning).clicked() {
+            let edits = edits.into_iter().map(EditRequest::Edit).collect();
+            cx.send(Command::Change(ChangeCommand::Add(edits)));
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
         changes::{EditAim, EditOffer},
         words,
     },
-    ids::{HeadId, Side},
+    ids::{ExpertId, HeadId, Side},
     protocol::{EditRequest, MeanInputs},
     session::{Change, ChangeCommand, Command, Focus, Grouping, SelectionCommand, ViewKind},
     text::sentence,
@@ -48,8 +48,8 @@ fn shortened(text: &str) -> String {
     if start.len() < text.len() { format!("{start}…") } else { start }
 }
 
-/// Menus for the tokens of `focus`, for `head`, for the edge between the tokens, and for all attention.
-pub fn changes_menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId) {
+/// Menus for the tokens of `focus`, for `head`, for the edge between the tokens, for an expert, and for all attention.
+pub fn changes_menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, (head, expert): (HeadId, Option<ExpertId>)) {
     let Some(capture) = cx.document.latest_capture() else { return };
     if let Some(reason) = cx.document.unchangeable() {
         ui.label(RichText::new(reason).small().color(cx.theme.text_weak));
@@ -77,6 +77,9 @@ pub fn changes_menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId
         submenu_ui(ui, format!("Edge “{}” › “{}”", query.text, key.text), |ui| {
             edge_ui(ui, cx, head, [query, key]);
         });
+    }
+    if let Some(expert) = expert {
+        submenu_ui(ui, format!("Expert {expert}"), |ui| offers_ui(ui, cx, &EditAim::Expert(expert)));
     }
     submenu_ui(ui, format!("Head {head}"), |ui| head_ui(ui, cx, head));
     submenu_ui(ui, "All attention".to_owned(), |ui| {

@@ -15,7 +15,7 @@ use crate::{
         FigureExtent,
         data::{self, Table, tab_separated},
     },
-    ids::HeadId,
+    ids::{ExpertId, HeadId},
     session::{Command, FigureCommand, Focus, SelectionCommand, ViewKind},
     ui::{ViewCtx, widgets::scrolled_menu_ui},
 };
@@ -30,7 +30,8 @@ pub fn pane_menu_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect) {
         // What is under the pointer moves on with it, into the menu; so what the menu is of is held, as by a click.
         let selection = &cx.pane.selection;
         let head = ui.data_mut(|data| data.remove_temp(pointed_head(cx))).unwrap_or(selection.head);
-        ui.data_mut(|data| data.insert_temp(id, (selection.focus(), head)));
+        let expert: Option<ExpertId> = ui.data_mut(|data| data.remove_temp(pointed_expert(cx)));
+        ui.data_mut(|data| data.insert_temp(id, (selection.focus(), head, expert)));
         hold(cx, selection.hover);
         if head != selection.head {
             cx.send(Command::Select(SelectionCommand::Head(head)));
@@ -44,8 +45,9 @@ pub fn pane_menu_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect) {
         .open_memory(command)
         .accessible_name("Menu of the pane")
         .show(|ui| {
-            let (focus, head) = ui.data(|data| data.get_temp(id)).unwrap_or((Focus::NONE, cx.pane.selection.head));
-            scrolled_menu_ui(ui, |ui| contents_ui(ui, cx, focus, head));
+            let (focus, head, expert) =
+                ui.data(|data| data.get_temp(id)).unwrap_or((Focus::NONE, cx.pane.selection.head, None));
+            scrolled_menu_ui(ui, |ui| contents_ui(ui, cx, focus, (head, expert)));
         });
 }
 
@@ -63,16 +65,27 @@ pub fn point_at_head(response: &Response, cx: &ViewCtx<'_>, head: HeadId) {
     }
 }
 
+/// Says which expert was under the pointer when the right button was clicked.
+pub fn point_at_expert(ui: &Ui, cx: &ViewCtx<'_>, expert: ExpertId) {
+    if ui.input(|input| input.pointer.secondary_clicked()) {
+        ui.data_mut(|data| data.insert_temp(pointed_expert(cx), expert));
+    }
+}
+
+fn pointed_expert(cx: &ViewCtx<'_>) -> Id {
+    Id::unique(("expert of the menu", cx.pane.id.0))
+}
+
 fn pointed_head(cx: &ViewCtx<'_>) -> Id {
     Id::unique(("head of the menu", cx.pane.id.0))
 }
 
-fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId) {
+fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, (head, expert): (HeadId, Option<ExpertId>)) {
     let Some(capture) = cx.document.latest_capture() else {
         ui.label("Nothing to copy yet");
         return;
     };
-    changes_menu_ui(ui, cx, focus, head);
+    changes_menu_ui(ui, cx, focus, (head, expert));
     ui.separator();
     if !cx.pane.view.facts().reads_corpus {
         why_button_ui(ui, cx, focus);

@@ -26,6 +26,7 @@ mod diagram;
 mod display_list;
 mod display_menu;
 mod distance;
+mod experts;
 mod fields;
 mod frame;
 mod grid;
@@ -131,6 +132,7 @@ pub struct Views {
     cost: cost::CostView,
     text: text::TextView,
     states: recurrence::StatesView,
+    experts: experts::ExpertsView,
 }
 
 impl Views {
@@ -233,6 +235,7 @@ impl Views {
             ViewKind::Cost => &mut self.cost,
             ViewKind::Text => &mut self.text,
             ViewKind::States => &mut self.states,
+            ViewKind::Experts => &mut self.experts,
         }
     }
 }

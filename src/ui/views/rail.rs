@@ -1,16 +1,19 @@
 //! The tokens of the input in a row above views that do not name them, with the search for one of them.
 
+use std::sync::Arc;
+
 use eframe::egui::{Align, Color32, Layout, RichText, Ui, vec2};
 
 use super::source;
 use crate::{
-    analysis::reading::ReadPattern,
+    analysis::{reading::ReadPattern, routing::LayerRouting},
     figure::palette::Ink,
-    ids::Side,
+    ids::{CaptureId, Side, StackKind},
     ui::{
         ViewCtx,
+        memo::Memo,
         theme::{GRID, opaque},
-        widgets::{ChipTint, TokenChips, TokenSearch},
+        widgets::{ChipTint, NumberTint, TokenChips, TokenSearch},
     },
 };
 
@@ -25,6 +28,8 @@ pub struct TokenRail {
     search: TokenSearch,
     /// The token that the search has just come to.
     reveal: Option<usize>,
+    /// Of the layer that is shown, in views of experts.
+    experts: Memo<(CaptureId, StackKind, usize), Option<Arc<LayerRouting>>>,
     queries: TokenChips,
     keys: TokenChips,
 }
@@ -62,6 +67,11 @@ impl TokenRail {
         let look = TintLook::of(cx, pattern);
         let key_tint = query_row.as_deref().map(|weights| look.tint(weights, cx.theme.key));
         let query_tint = key_column.as_deref().map(|weights| look.tint(weights, cx.theme.query));
+        let head = cx.pane.selection.head;
+        let key = (capture.id(), head.stack, head.layer);
+        let of_layer = || LayerRouting::shown(capture, key.1, key.2).map(Arc::new);
+        let experts = if facts.shows_experts { self.experts.get_or_update(key, of_layer) } else { None };
+        let experts = experts.as_deref().map(ChipTint::Experts);
         let side_ui = |ui: &mut Ui, side: Side| {
             if query_side != key_side {
                 ui.label(RichText::new(side.name()).small().color(cx.theme.text_weak));
@@ -78,7 +88,7 @@ impl TokenRail {
                 let found = self.search.ui(ui, cx, (capture.id(), query_side), capture.tokens(query_side));
                 self.reveal = found.or(self.reveal);
                 side_ui(ui, query_side);
-                let tint = if query_side == key_side { key_tint.or(query_tint) } else { query_tint };
+                let tint = experts.or(if query_side == key_side { key_tint.or(query_tint) } else { query_tint });
                 self.queries.ui(ui, cx, query_side, tint, self.reveal.take());
             });
         }
@@ -112,6 +122,7 @@ impl<'a> TintLook<'a> {
     where
         'a: 'b,
     {
-        ChipTint { weights, full: self.full, colors: self.own.unwrap_or([color; 2]), name: self.name }
+        let colors = self.own.unwrap_or([color; 2]);
+        ChipTint::Numbers(NumberTint { weights, full: self.full, colors, name: self.name })
     }
 }

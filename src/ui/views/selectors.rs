@@ -115,7 +115,8 @@ pub fn choosers_ui(ui: &mut Ui, cx: &ViewCtx<'_>, heads: HeadsIn, mut own: Optio
     let of_heads = !facts.shows_answers || cx.pane.options.question().is_about_heads();
     // What is of all layers together has none to choose.
     let has_layer = of_heads && extent.is_none_or(Extent::is_of_layers) && space != Space::Positions;
-    let has_head = of_heads && extent.is_none_or(|it| it == Extent::PairsOfHeads) && space.is_per_head();
+    let has_head =
+        of_heads && !facts.shows_experts && extent.is_none_or(|it| it == Extent::PairsOfHeads) && space.is_per_head();
     let weighs = facts.draws_weights || facts.lays_out_points;
     let head = cx.pane.selection.head;
     let key = util::hash((

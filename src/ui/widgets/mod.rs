@@ -23,7 +23,7 @@ pub use card::{CARD_PT, Card, n_columns};
 pub use dialog::{Dialog, main_button_ui};
 pub use roving::{Along, Roving, stepped};
 pub use steps::Steps;
-pub use token_chips::{ChipTint, TokenChips};
+pub use token_chips::{ChipTint, NumberTint, TokenChips};
 pub use token_search::{TokenSearch, hits};
 
 /// A heading inside a panel.

@@ -12,6 +12,7 @@ use eframe::egui::{
 
 use super::roving::{Along, Roving};
 use crate::{
+    analysis::routing::LayerRouting,
     capture::Token,
     ids::{CaptureId, Side},
     session::{Command, Focus, PaneCommand, SelectionCommand},
@@ -55,6 +56,8 @@ struct ChipKey {
     capture: CaptureId,
     side: Side,
     pixels_per_point: f32,
+    /// The layer whose experts are numbered beside the tokens.
+    experts_of: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -64,9 +67,17 @@ struct ChipLayout {
     width: f32,
 }
 
+/// How chips are coloured.
+#[derive(Clone, Copy, Debug)]
+pub enum ChipTint<'a> {
+    Numbers(NumberTint<'a>),
+    /// By the expert with the largest weight, whose number stands beside the token.
+    Experts(&'a LayerRouting),
+}
+
 /// How strongly each chip is coloured, by position.
 #[derive(Clone, Copy, Debug)]
-pub struct ChipTint<'a> {
+pub struct NumberTint<'a> {
     pub weights: &'a [f32],
     /// The number that has the full colour.
     pub full: f32,
@@ -75,11 +86,40 @@ pub struct ChipTint<'a> {
     pub name: &'a str,
 }
 
+/// What the tint says of one chip.
+struct ChipMark {
+    color: Color32,
+    /// From 0 to 1.
+    strength: f32,
+    said: String,
+}
+
 impl ChipTint<'_> {
-    fn of(&self, position: usize) -> Option<(f32, f32, Color32)> {
-        let weight = *self.weights.get(position)?;
-        let strength = (weight.abs() / self.full.max(f32::MIN_POSITIVE)).min(1.0);
-        Some((weight, strength, self.colors[usize::from(weight < 0.0)]))
+    fn of(&self, position: usize, theme: &Theme) -> Option<ChipMark> {
+        match self {
+            Self::Numbers(NumberTint { weights, full, colors, name }) => {
+                let weight = *weights.get(position)?;
+                let strength = (weight.abs() / full.max(f32::MIN_POSITIVE)).min(1.0);
+                let color = colors[usize::from(weight < 0.0)];
+                Some(ChipMark { color, strength, said: format!("{name} {}", norm_text(weight)) })
+            }
+            Self::Experts(routing) => {
+                let chosen = routing.chosen(position);
+                let (first, weight) = *chosen.first()?;
+                let sum: f32 = chosen.iter().map(|(_, weight)| weight).sum();
+                let each = chosen.iter().map(|(expert, weight)| format!("{expert} ({})", norm_text(*weight)));
+                let said = format!("experts of layer {}: {}", routing.layer, each.collect::<Vec<_>>().join(", "));
+                Some(ChipMark { color: opaque(theme.palette.head(first)), strength: weight / sum, said })
+            }
+        }
+    }
+
+    /// The layer whose experts are numbered.
+    const fn experts_of(&self) -> Option<&LayerRouting> {
+        match self {
+            Self::Numbers(_) => None,
+            Self::Experts(routing) => Some(*routing),
+        }
     }
 }
 
@@ -102,8 +142,11 @@ impl TokenChips {
         ui.style_mut().always_scroll_the_only_direction = true;
         let scroll = egui::ScrollArea::horizontal().id_salt(("token chips", side.name()));
         scroll.scroll_bar_visibility(ScrollBarVisibility::AlwaysHidden).auto_shrink(false).show(ui, |ui| {
-            let key = ChipKey { capture: capture.id(), side, pixels_per_point: ui.ctx().pixels_per_point() };
-            let layout = self.layout.get_or_update(key, || Arc::new(ChipLayout::compute(ui, tokens)));
+            let experts = tint.as_ref().and_then(ChipTint::experts_of);
+            let experts_of = experts.map(|routing| routing.layer);
+            let pixels_per_point = ui.ctx().pixels_per_point();
+            let key = ChipKey { capture: capture.id(), side, pixels_per_point, experts_of };
+            let layout = self.layout.get_or_update(key, || Arc::new(ChipLayout::compute(ui, tokens, experts)));
             let (area, _) = ui.allocate_exact_size(vec2(layout.width, CHIP_HEIGHT), Sense::hover());
             let visible = layout.visible(area.left(), ui.clip_rect());
             let roving = Roving::new(ui, ui.scope_id().with(("chips", side.name())), &visible);
@@ -154,17 +197,21 @@ impl TokenChips {
 }
 
 impl ChipLayout {
-    fn compute(ui: &Ui, tokens: &[Token]) -> Self {
-        let font = FontId::proportional(text_size::BODY);
+    fn compute(ui: &Ui, tokens: &[Token], experts: Option<&LayerRouting>) -> Self {
+        let width = |text: String, size: f32| {
+            ui.painter().layout_no_wrap(text, FontId::proportional(size), Color32::WHITE).size().x
+        };
         let mut x = 0.0;
-        let rect = |token: &Token| {
-            let text = ui.painter().layout_no_wrap(shown(token).into_owned(), font.clone(), Color32::WHITE);
-            let size = vec2((text.size().x + 2.0 * GRID).max(4.0 * GRID), CHIP_HEIGHT);
+        let rect = |(position, token): (usize, &Token)| {
+            let expert = experts.and_then(|routing| number(routing, position));
+            let beside = expert.map_or(0.0, |number| GRID + width(number, text_size::SMALL));
+            let text = width(shown(token).into_owned(), text_size::BODY) + beside;
+            let size = vec2((text + 2.0 * GRID).max(4.0 * GRID), CHIP_HEIGHT);
             let rect = Rect::from_min_size(Pos2::new(x, 0.0), size);
             x += size.x + GAP;
             rect
         };
-        let rects = tokens.iter().map(rect).collect();
+        let rects = tokens.iter().enumerate().map(rect).collect();
         Self { rects, width: x }
     }
 
@@ -227,8 +274,10 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
         cx.send(Command::Select(SelectionCommand::Pin(meant)));
     }
 
-    let weight = tint.and_then(|tint| Some((tint.of(position)?, tint.name)));
-    let ground = weight.map_or(canvas, |((_, strength, color), _)| canvas.lerp_to_gamma(color, strength.sqrt() * 0.75));
+    let mark = tint.and_then(|tint| tint.of(position, cx.theme));
+    let ground = mark
+        .as_ref()
+        .map_or(canvas, |ChipMark { color, strength, .. }| canvas.lerp_to_gamma(*color, strength.sqrt() * 0.75));
     let stroke = if is_marked {
         Stroke::new(2.0, accent)
     } else if pinned {
@@ -248,14 +297,19 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
     let ink = if token.special || is_hidden || is_of_template { text_weak } else { text };
     let ink = opaque(cx.theme.palette.legible(ink.to_array(), ground.to_array()));
     painter.text(rect.left_center() + vec2(GRID, 0.0), Align2::LEFT_CENTER, shown(token), font, ink);
+    let expert = tint.as_ref().and_then(ChipTint::experts_of).and_then(|routing| number(routing, position));
+    if let Some(number) = expert {
+        let (at, font) = (rect.right_center() - vec2(GRID, 0.0), FontId::proportional(text_size::SMALL));
+        painter.text(at, Align2::RIGHT_CENTER, number, font, ink);
+    }
     if is_hidden {
         painter.hline(rect.shrink(GRID).x_range(), rect.center().y, Stroke::new(1.0, text));
     }
 
-    response.on_hover_ui(|ui| tooltip_ui(ui, position, token, weight.map(|((weight, ..), name)| (weight, name)), role))
+    response.on_hover_ui(|ui| tooltip_ui(ui, position, token, mark.as_ref().map(|mark| &*mark.said), role))
 }
 
-fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, weight: Option<(f32, &str)>, role: ChipRole) {
+fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, said: Option<&str>, role: ChipRole) {
     ui.label(format!("{}  #{}", token.text, token.position.unwrap_or(position)));
     if let Some(id) = token.id {
         ui.weak(format!("id {id}"));
@@ -266,13 +320,18 @@ fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, weight: Option<(f32, 
     if token.special {
         ui.weak("special token");
     }
-    if let Some((weight, name)) = weight {
-        ui.weak(format!("{name} {}", norm_text(weight)));
+    if let Some(said) = said {
+        ui.weak(said);
     }
     ui.weak(match role {
         ChipRole::Query => "Click: pin as query. Shift+click: pin as key. Double-click: hide. Drag over several: group",
         ChipRole::Key => "Click: pin as key. Double-click: hide. Drag over several: group",
     });
+}
+
+/// The number beside a token: of the expert with the largest weight.
+fn number(routing: &LayerRouting, position: usize) -> Option<String> {
+    routing.chosen(position).first().map(|(expert, _)| expert.to_string())
 }
 
 /// The text of a chip; an empty token still needs something to point at.

@@ -23,12 +23,15 @@ impl Weights<'_> {
         stored: Stored,
         order: Option<&[usize]>,
     ) -> Result<Option<StoredMatrix>, LoadError> {
-        if self.rehearsing || !self.device.is_cpu() || self.adapter.is_some() {
+        if self.rehearsing || !self.device.is_cpu() {
             return Ok(None);
         }
         let mut found = Vec::with_capacity(parts.len());
         for (name, shape) in parts {
             let name = self.checked(name, shape)?;
+            if self.is_changed(&name) && self.merged().is_some() {
+                return Ok(None);
+            }
             let (shard, entry) = &self.entries[&name];
             let Some(Dtype::Blocks(kind)) = entry.dtype else { return Ok(None) };
             let Some(rows) = file_rows(entry, d_in, stored) else { return Ok(None) };

@@ -28,6 +28,12 @@ impl Weights<'_> {
         } else {
             (name, [n, d_in, d_out], Stored::InOut)
         };
+        let shared = self.shelf().zip(self.joined_key(name, name_in_file, idx));
+        if let Some((shelf, key)) = &shared
+            && let Some(map) = shelf.map(key)
+        {
+            return Ok(map);
+        }
         let mut values = std::mem::take(&mut self.scratch);
         let half = self.read_one(&mut values, name_in_file, &shape, idx)?;
         if let Some(order) = order.filter(|_| !self.is_rehearsing()) {
@@ -51,7 +57,17 @@ impl Weights<'_> {
         if let Some(order) = order {
             bias = order.iter().map(|&column| bias[column]).collect();
         }
-        Ok(Linear { weight, bias: Some(Tensor::from_vec(bias, d_out, &self.device)?) })
+        let map = Linear { weight, bias: Some(Tensor::from_vec(bias, d_out, &self.device)?) };
+        if let Some((shelf, key)) = shared {
+            shelf.keep_map(key, &map);
+        }
+        Ok(map)
+    }
+
+    /// By what one of several maps is kept that an adapter does not change.
+    fn joined_key(&self, name: &str, name_in_file: &str, idx: usize) -> Option<String> {
+        let found = [self.find(name_in_file)?, self.find(&format!("{name}_bias"))?];
+        (!found.iter().any(|name| self.is_changed(name))).then(|| format!("{found:?} {idx}"))
     }
 
     /// Reads what a tensor holds at `idx` of its first dimension.
@@ -63,9 +79,7 @@ impl Weights<'_> {
         idx: usize,
     ) -> Result<Option<Half>, LoadError> {
         let found = self.checked(name, shape)?;
-        if let Some(adapter) = &mut self.adapter {
-            adapter.meets(&found, shape)?;
-        }
+        self.meets(&found, shape)?;
         if self.is_rehearsing() {
             return Ok(None);
         }
@@ -77,7 +91,7 @@ impl Weights<'_> {
         values.clear();
         if whole {
             let mut all = vec![0.0; entry.n_values()];
-            match &self.adapter {
+            match self.merged() {
                 Some(adapter) if self.shards.get(*shard).is_none() => adapter.fill(&found, &mut all)?,
                 _ => self.fill_from(&found, 0, &mut all)?,
             }

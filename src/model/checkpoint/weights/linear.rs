@@ -52,6 +52,12 @@ impl Weights<'_> {
         stored: Stored,
         order: Option<&[usize]>,
     ) -> Result<Linear, LoadError> {
+        let shared = self.shelf().zip(self.shelf_key(parts, d_in, (stored, order)));
+        if let Some((shelf, key)) = &shared
+            && let Some(map) = shelf.map(key)
+        {
+            return Ok(map);
+        }
         let n_out: usize = parts.iter().map(|part| part.d_out).sum();
         let shape = |d_out| match stored {
             Stored::OutIn => vec![d_out, d_in],
@@ -64,7 +70,11 @@ impl Weights<'_> {
         };
         let bias = self.biases(parts, order)?;
         let bias = bias.map(|bias| Tensor::from_vec(bias, n_out, &self.device)).transpose()?;
-        Ok(Linear { weight, bias })
+        let map = Linear { weight, bias };
+        if let Some((shelf, key)) = shared {
+            shelf.keep_map(key, &map);
+        }
+        Ok(map)
     }
 
     /// The matrix of tensors whose outputs stand side by side, read in single precision.

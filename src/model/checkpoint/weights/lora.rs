@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use candle_core::{Device, Tensor};
+use candle_core::{DType, Device, Tensor};
 use regex::Regex;
 use serde_json::{Map, Value};
 
@@ -23,12 +23,13 @@ const WEIGHTS: [&str; 2] = [ADAPTER_FILES[1], ADAPTER_FILES[2]];
 const OUTER: &str = "base_model.model.";
 
 /// Keys that change no number once the tensors are there.
-const HARMLESS: [&str; 24] = [
+const HARMLESS: [&str; 25] = [
     "alpha_pattern",
     "auto_mapping",
     "base_model_name_or_path",
     "bias",
     "ensure_weight_tying",
+    "eva_config",
     "exclude_modules",
     "fan_in_fan_out",
     "inference_mode",
@@ -50,6 +51,9 @@ const HARMLESS: [&str; 24] = [
     "use_dora",
 ];
 
+/// Outputs of a map whose products are there at once.
+const OUTPUTS: usize = 64;
+
 /// The maps of one module: `weight + scale · (b · a)`.
 #[derive(Clone, Debug)]
 struct LowRank {
@@ -60,6 +64,8 @@ struct LowRank {
     /// Name of the lengths `[d_out]` that rows of the sum are brought to (`DoRA`).
     magnitude: Option<String>,
     scale: f32,
+    /// Whether the matrix of the model is `[d_in, d_out]`: GPT-2's, and tables of token embeddings.
+    transposed: bool,
 }
 
 /// An adapter, read as far as its names and shapes.
@@ -72,8 +78,6 @@ pub(super) struct Lora<'a> {
     maps: BTreeMap<String, LowRank>,
     /// Whole tensors, by their name in the model, with that in the file.
     whole: BTreeMap<String, String>,
-    /// Whether matrices of the model are `[d_in, d_out]`, as GPT-2's are.
-    transposed: bool,
     /// Modules and tensors that the model has.
     found: BTreeSet<String>,
 }
@@ -93,15 +97,8 @@ impl<'a> Lora<'a> {
         let file = WEIGHTS.into_iter().find(|name| files.contains(name));
         let file = file.ok_or_else(|| refused(format!("has no {}", WEIGHTS[0])))?;
         let entries: BTreeMap<String, TensorEntry> = shards::open(files, file)?.0.into_iter().collect();
-        let mut lora = Self {
-            files,
-            file,
-            entries,
-            maps: BTreeMap::new(),
-            whole: BTreeMap::new(),
-            transposed: config.get("fan_in_fan_out").and_then(Value::as_bool).unwrap_or(false),
-            found: BTreeSet::new(),
-        };
+        let mut lora =
+            Self { files, file, entries, maps: BTreeMap::new(), whole: BTreeMap::new(), found: BTreeSet::new() };
         lora.sort(config, known).map_err(refused)?;
         Ok(lora)
     }
@@ -124,24 +121,32 @@ impl<'a> Lora<'a> {
                 continue;
             };
             match part {
-                "A.weight" => {
-                    let b = name.replace(".lora_A.", ".lora_B.");
+                "A.weight" | "embedding_A" => {
+                    let is_table = part == "embedding_A";
+                    let b = name.replace(".lora_A.", ".lora_B.").replace(".lora_embedding_A", ".lora_embedding_B");
                     let magnitude = [".lora_magnitude_vector.weight", ".lora_magnitude_vector"]
                         .into_iter()
-                        .filter_map(|end| name.split_once(".lora_A").map(|(start, _)| format!("{start}{end}")))
+                        .filter_map(|end| name.split_once(".lora_").map(|(start, _)| format!("{start}{end}")))
                         .find(|name| self.entries.contains_key(name));
                     if !self.entries.contains_key(&b) {
                         return Err(format!("has {name} without {b}"));
                     }
+                    if is_table && flag(config, "use_dora") {
+                        return Err(format!("has DoRA of token embeddings ({name}), which is not read"));
+                    }
+                    if is_table && flag(config, "ensure_weight_tying") {
+                        return Err(format!(
+                            "says ensure_weight_tying with maps of token embeddings ({name}), which is not read"
+                        ));
+                    }
+                    let transposed = is_table || flag(config, "fan_in_fan_out");
                     let rank = self.entries[name].shape.first().copied().unwrap_or(0);
                     let scale = scale(config, module, rank)?;
-                    self.maps.insert(module.to_owned(), LowRank { a: name.clone(), b, magnitude, scale });
+                    self.maps.insert(module.to_owned(), LowRank { a: name.clone(), b, magnitude, scale, transposed });
                 }
                 "B.weight" if self.entries.contains_key(&name.replace(".lora_B.", ".lora_A.")) => {}
                 "magnitude_vector" | "magnitude_vector.weight" => {}
-                "embedding_A" | "embedding_B" => {
-                    return Err(format!("changes token embeddings ({name}), which is not read"));
-                }
+                "embedding_B" if self.entries.contains_key(&name.replace("embedding_B", "embedding_A")) => {}
                 _ => return Err(format!("has {name}, which is not read")),
             }
         }
@@ -172,6 +177,11 @@ impl<'a> Lora<'a> {
         }
     }
 
+    /// Whether it changes a tensor of the model's file, or takes its place.
+    pub fn changes(&self, name: &str) -> bool {
+        self.whole.contains_key(name) || self.module(name).is_some()
+    }
+
     /// Reads a whole tensor.
     pub fn fill(&self, name: &str, values: &mut [f32]) -> Result<(), LoadError> {
         let name = self.whole.get(name).map_or(name, String::as_str);
@@ -191,7 +201,7 @@ impl<'a> Lora<'a> {
         let (a, b) = (&self.entries[&map.a].shape, &self.entries[&map.b].shape);
         let fits = match (a.as_slice(), b.as_slice(), shape) {
             ([rank, d_in], [d_out, same_rank], [rows, columns]) => {
-                let dims = if self.transposed { (columns, rows) } else { (rows, columns) };
+                let dims = if map.transposed { (columns, rows) } else { (rows, columns) };
                 rank == same_rank && dims == (d_out, d_in)
             }
             _ => false,
@@ -214,24 +224,28 @@ impl<'a> Lora<'a> {
         let (a, b) = (self.tensor(&map.a)?, self.tensor(&map.b)?);
         let (d_in, d_out) = (a.dim(1)?, b.dim(0)?);
         // In double precision: a sum is then rounded once.
-        let delta = b.to_dtype(candle_core::DType::F64)?.matmul(&a.to_dtype(candle_core::DType::F64)?)?;
-        let delta: Vec<f64> = delta.flatten_all()?.to_vec1()?;
+        let (a, b) = (a.to_dtype(DType::F64)?, b.to_dtype(DType::F64)?);
         let at =
-            |output: usize, input: usize| if self.transposed { input * d_out + output } else { output * d_in + input };
+            |output: usize, input: usize| if map.transposed { input * d_out + output } else { output * d_in + input };
         let lengths = map.magnitude.as_ref().map(|name| self.numbers(name)).transpose()?;
-        for (output, delta) in delta.chunks_exact(d_in.max(1)).enumerate() {
-            let sum = |input: usize, values: &[f32]| {
-                f64::from(values[at(output, input)]) + f64::from(map.scale) * delta[input]
-            };
-            let factor = match &lengths {
-                None => 1.0,
-                Some(lengths) => {
-                    let length = (0..d_in).map(|input| sum(input, values).powi(2)).sum::<f64>().sqrt();
-                    lengths.get(output).map_or(1.0, |wanted| f64::from(*wanted) / length)
+        for first in (0..d_out).step_by(OUTPUTS) {
+            let delta = b.narrow(0, first, OUTPUTS.min(d_out - first))?.matmul(&a)?;
+            let delta: Vec<f64> = delta.flatten_all()?.to_vec1()?;
+            for (nth, delta) in delta.chunks_exact(d_in.max(1)).enumerate() {
+                let output = first + nth;
+                let sum = |input: usize, values: &[f32]| {
+                    f64::from(values[at(output, input)]) + f64::from(map.scale) * delta[input]
+                };
+                let factor = match &lengths {
+                    None => 1.0,
+                    Some(lengths) => {
+                        let length = (0..d_in).map(|input| sum(input, values).powi(2)).sum::<f64>().sqrt();
+                        lengths.get(output).map_or(1.0, |wanted| f64::from(*wanted) / length)
+                    }
+                };
+                for input in 0..d_in {
+                    values[at(output, input)] = (factor * sum(input, values)) as f32;
                 }
-            };
-            for input in 0..d_in {
-                values[at(output, input)] = (factor * sum(input, values)) as f32;
             }
         }
         Ok(())
@@ -308,7 +322,7 @@ fn check(config: &Map<String, Value>) -> Result<(), String> {
     // Others take a part out of the model's own weights before they begin.
     let is_plain = match starts {
         Value::Null | Value::Bool(_) => true,
-        Value::String(name) => ["gaussian", "orthogonal"].contains(&name.as_str()),
+        Value::String(name) => ["gaussian", "orthogonal", "eva"].contains(&name.as_str()),
         _ => false,
     };
     if !is_plain {

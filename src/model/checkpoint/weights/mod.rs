@@ -18,6 +18,7 @@ mod quantized;
 mod read;
 mod refuse;
 mod shards;
+mod shelf;
 mod tied;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,7 @@ pub(crate) use self::{
     arrays::ArrayFile,
     linear::{LinearPart, Stored},
     shards::{names as weight_files, tensor_names, wrapper as weights_wrapper},
+    shelf::{Share, Shelf},
 };
 use self::{
     entry::{Dtype, TensorEntry},
@@ -64,8 +66,12 @@ pub(crate) struct Weights<'a> {
     entries: BTreeMap<String, (usize, TensorEntry)>,
     /// Those that the files hold in few bits.
     quantized: BTreeMap<String, Quantized>,
-    /// The adapter that is merged into what is read.
+    /// The adapter that is merged into what is read, or left out.
     adapter: Option<Lora<'a>>,
+    /// Where weights are kept that the model has with its adapter and without it.
+    share: Option<Share<'a>>,
+    /// Tables that the adapter changes, with their names in the file.
+    changed_tables: Vec<(Tensor, String)>,
     /// What all names begin with: that of a part whose family does not know that it is one.
     scope: &'static str,
     /// Where the file has what the family knows under its own prefix.
@@ -80,10 +86,10 @@ pub(crate) struct Weights<'a> {
 }
 
 impl<'a> Weights<'a> {
-    /// Reads what all weight files declare, and refuses what cannot be loaded.
+    /// Reads what all weight files declare, and refuses what cannot be loaded. `share` is that of a model with an adapter.
     pub fn open(
         files: &'a ModelFiles,
-        how: Option<Quantization>,
+        (how, share): (Option<Quantization>, Option<Share<'a>>),
         engine: &Engine,
         control: &'a Control<'a>,
     ) -> Result<Self, LoadError> {
@@ -111,18 +117,22 @@ impl<'a> Weights<'a> {
         let quantized = quantized.map_err(|reason| refuse::quantized(files, reason))?.unwrap_or_default();
         audit.warnings.extend(how.filter(|_| !quantized.is_empty()).map(|how| how.told().to_owned()));
         let adapter = files.merged().map(|adapter| Lora::open(adapter, &entries)).transpose()?;
-        for (name, entry) in adapter.iter().flat_map(Lora::whole) {
+        let leaves_out = share.is_some_and(|share| share.leaves_out);
+        for (name, entry) in adapter.iter().filter(|_| !leaves_out).flat_map(Lora::whole) {
             entries.insert(name.to_owned(), (shards.len(), entry.clone()));
         }
         audit.warnings.extend(adapter.as_ref().map(Lora::told));
+        audit.adapter = files.merged().map(ModelFiles::default_name);
         let mut weights = Self {
             files,
             quantized,
             adapter,
+            share,
             control,
             device: engine.device().clone(),
             shards,
             entries,
+            changed_tables: Vec::new(),
             scope: "",
             placement: None,
             used: BTreeSet::new(),
@@ -132,7 +142,7 @@ impl<'a> Weights<'a> {
             rehearsing: false,
         };
         refuse::check(files, &weights.entries, &weights.quantized)?;
-        weights.check_memory(engine)?;
+        weights.check_memory(engine, leaves_out)?;
         weights.audit.dtypes = weights.dtypes();
         Ok(weights)
     }
@@ -153,7 +163,7 @@ impl<'a> Weights<'a> {
 
     /// After a rehearsal: refuses an adapter of which the model has a part alone.
     pub fn check_adapter(&self) -> Result<(), LoadError> {
-        self.adapter.as_ref().map_or(Ok(()), Lora::check_found)
+        self.merged().map_or(Ok(()), Lora::check_found)
     }
 
     /// Whether all numbers are zeros for now, so that nothing needs to be computed from them.
@@ -205,13 +215,31 @@ impl<'a> Weights<'a> {
     /// A table of embeddings `[rows, d_embedding]`, in the two bytes of the file where that changes no number.
     ///
     /// # Errors
-    /// As [`Self::tensor`], and when an adapter takes its place: an output map that is tied to the table keeps the
-    /// model's own in PEFT.
+    /// As [`Self::tensor`], and when an adapter has a table of its own in its place.
     pub fn table(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
-        if let (Some(adapter), Some(found)) = (&self.adapter, self.find(name)) {
-            adapter.check_table(&found)?;
+        let found = self.find(name);
+        if let (Some(adapter), Some(found)) = (&self.adapter, &found) {
+            adapter.check_table(found)?;
         }
-        self.narrow_table(name, shape)
+        let is_changed = self.merged().is_some() && found.as_ref().is_some_and(|found| self.is_changed(found));
+        if let Some(found) = found.clone().filter(|_| is_changed && !self.rehearsing) {
+            let table = self.tensor(name, shape)?;
+            self.changed_tables.push((table.clone(), found));
+            return Ok(table);
+        }
+        let shared = self.shelf().zip(found.filter(|found| !self.is_changed(found)));
+        if let Some((shelf, found)) = &shared
+            && let Some(table) = shelf.table(found)
+        {
+            self.checked(name, shape)?;
+            self.note_used(found.clone());
+            return Ok(table);
+        }
+        let table = self.narrow_table(name, shape)?;
+        if let Some((shelf, found)) = shared {
+            shelf.keep_table(&found, &table);
+        }
+        Ok(table)
     }
 
     fn narrow_table(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
@@ -219,7 +247,8 @@ impl<'a> Weights<'a> {
             let entry = &self.entries[&found].1;
             entry.dtype.and_then(Dtype::half).filter(|_| entry.order.is_none())
         });
-        match half.filter(|_| self.device.is_cpu() && self.adapter.is_none() && !self.rehearsing) {
+        let is_changed = self.find(name).is_some_and(|found| self.is_changed(&found));
+        match half.filter(|_| self.device.is_cpu() && !is_changed && !self.rehearsing) {
             Some(half) => self.read_narrow(name, shape, half),
             None => self.tensor(name, shape),
         }
@@ -340,9 +369,7 @@ impl<'a> Weights<'a> {
         let mut found = Vec::with_capacity(parts.len());
         for (name, shape) in parts {
             let found_as = self.checked(name, shape)?;
-            if let Some(adapter) = &mut self.adapter {
-                adapter.meets(&found_as, shape)?;
-            }
+            self.meets(&found_as, shape)?;
             found.push((found_as, shape.iter().product::<usize>()));
         }
         let n: usize = found.iter().map(|(_, n)| n).sum();
@@ -369,11 +396,11 @@ impl<'a> Weights<'a> {
             rest = after;
             (self.control)(Progress { stage: Stage::Load, done: self.used.len(), total: self.entries.len() })?;
             let (shard, entry) = &self.entries[&name];
-            match (&self.adapter, self.shards.get(*shard)) {
+            match (self.merged(), self.shards.get(*shard)) {
                 (Some(adapter), None) => adapter.fill(&name, part)?,
                 (adapter, _) => {
                     self.fill_from(&name, 0, part)?;
-                    adapter.as_ref().map_or(Ok(()), |adapter| adapter.add(&name, part))?;
+                    adapter.map_or(Ok(()), |adapter| adapter.add(&name, part))?;
                 }
             }
             self.audit.n_params += entry.n_values() as u64;
@@ -438,8 +465,11 @@ impl<'a> Weights<'a> {
     }
 
     /// Refuses a model that does not fit, before anything is allocated for it.
-    fn check_memory(&self, engine: &Engine) -> Result<(), LoadError> {
-        MemoryNeed { bytes: needed(self.entries.iter()), free_bytes: engine.available_memory() }.check(self.files)
+    fn check_memory(&self, engine: &Engine, leaves_out: bool) -> Result<(), LoadError> {
+        // Of what the adapter does not change all but tables is there already.
+        let is_new = |(name, _): &(&String, _)| !leaves_out || self.is_changed(name) || is_table(name);
+        let entries = self.entries.iter().filter(is_new);
+        MemoryNeed { bytes: needed(entries), free_bytes: engine.available_memory() }.check(self.files)
     }
 
     fn dtypes(&self) -> Vec<(String, usize)> {

@@ -5,7 +5,10 @@ use std::ops::Range;
 use candle_core::{CpuStorage, Layout, Storage, Tensor};
 
 use super::Weights;
-use crate::model::{LoadError, kernels::Linear};
+use crate::model::{
+    LoadError,
+    kernels::{self, Linear},
+};
 
 impl Weights<'_> {
     /// The first of the names of one table that the file has; the first of all where it has none.
@@ -20,6 +23,16 @@ impl Weights<'_> {
     /// What the file has under `name`, which its configuration ties to `table`: `None` where that is nothing, or the
     /// same numbers. Others are used, and that is said, as in `transformers` since version 5 (`tie_weights`).
     pub fn untied(&mut self, name: &str, table: &Tensor) -> Result<Option<Tensor>, LoadError> {
+        if let Some((_, changed)) = self.changed_tables.iter().find(|(known, _)| kernels::same_memory(known, table)) {
+            let what =
+                format!("the adapter changes token embeddings ({changed}) that several parts of the model share");
+            let advice = "Merge it in Python and open the result".to_owned();
+            return Err(LoadError::OtherKind { what, advice, path: self.files.location() });
+        }
+        self.untied_own(name, table)
+    }
+
+    fn untied_own(&mut self, name: &str, table: &Tensor) -> Result<Option<Tensor>, LoadError> {
         if !self.has(name) {
             return Ok(None);
         }
@@ -51,7 +64,7 @@ impl Weights<'_> {
     /// An output map to the vocabulary under `name`, which the configuration ties to `embedding` `[n_vocab, d_model]`:
     /// the embedding's weights, or those of the file where they differ.
     pub fn tied_output(&mut self, name: &str, embedding: &Tensor, bias: Option<Tensor>) -> Result<Linear, LoadError> {
-        Ok(match self.untied(name, embedding)? {
+        Ok(match self.untied_own(name, embedding)? {
             Some(own) => Linear::owning(&own, bias)?,
             None => Linear::shared(embedding.t()?, bias),
         })
