@@ -47,6 +47,7 @@ use crate::{
         engine::Engine,
         families,
         input::{Encoded, ImageProcessor, Input, InputError, Reader, TextEncoder, replaced},
+        kernels::RowTable,
         network::{Network, Streams, cost::Lengths, embedding::Table, head::Outcome},
         opinion,
         run::{
@@ -144,7 +145,7 @@ impl Model {
             network.tie()?;
             if let Some(share) = share.filter(|share| !share.leaves_out) {
                 let tables = network.tables();
-                let rows: Vec<&Tensor> = tables.iter().filter_map(|table| table.rows().ok()).collect();
+                let rows: Vec<&RowTable> = tables.iter().filter_map(|table| table.rows().ok()).collect();
                 share.shelf.keep_tables_of(&rows);
             }
             Ok::<_, LoadError>((network, weights.finish()))

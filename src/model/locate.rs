@@ -198,7 +198,7 @@ impl KnownModel {
         self.family = config.model_type()?;
         self.shape = config.shape();
         families::check(&config)?;
-        let needs = MemoryNeed::of(files)?;
+        let needs = MemoryNeed::of(files, config.quantization()?)?;
         self.needs = Some(needs);
         needs.check(files)
     }

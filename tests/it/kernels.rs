@@ -72,11 +72,12 @@ fn linear_matches_candle_in_both_layouts() {
     let bias = sample(&[100], 3);
     for weight in [sample(&[48, 100], 4), sample(&[100, 48], 5).t().unwrap()] {
         let theirs = |x: &[Tensor]| x[0].matmul(&weight.contiguous().unwrap()).unwrap().broadcast_add(&bias).unwrap();
+        let table = kernels::RowTable::Numbers(weight.t().unwrap().force_contiguous().unwrap());
         let maps = [
             Linear::shared(weight.clone(), Some(bias.clone())),
             Linear::new(weight.clone(), Some(bias.clone())).unwrap(),
             // The table behind it is of no use afterwards.
-            Linear::owning(&weight.t().unwrap().force_contiguous().unwrap(), Some(bias.clone())).unwrap(),
+            Linear::owning(&table, Some(bias.clone())).unwrap(),
         ];
         for linear in maps {
             check("linear", std::slice::from_ref(&x), |x| linear.forward(&x[0]).unwrap(), theirs);

@@ -229,11 +229,17 @@ fn quantised_weights_are_recognised() {
         assert_says(open(folder.path()), &["quantised", how, "dequantize"]);
     }
     let settings = [
-        (r#"{"quant_method": "gptq", "bits": 4}"#, "(gptq, 4 bits)"),
-        (r#"{"quant_method": "bitsandbytes", "load_in_8bit": true, "bits": null}"#, "(bitsandbytes, 8 bits)"),
+        (r#"{"quant_method": "gptq", "bits": 4}"#, "(gptq, 4 bits by its configuration, while no tensor is stored so)"),
+        (
+            r#"{"quant_method": "bitsandbytes", "load_in_8bit": true, "bits": null}"#,
+            "(bitsandbytes, 8 bits by its configuration",
+        ),
         (r#"{"load_in_4bit": true}"#, "4 bits"),
         (r#"{"quant_method": "fp8", "fmt": "e5m2"}"#, "(fp8)"),
-        (r#"{"quant_method": "compressed-tensors", "format": "pack-quantized"}"#, "(compressed-tensors)"),
+        (
+            r#"{"quant_method": "compressed-tensors", "format": "pack-quantized"}"#,
+            "(compressed-tensors, pack-quantized)",
+        ),
         (r#"{"quant_method": "hqq"}"#, "(hqq)"),
     ];
     for (settings, how) in settings {
@@ -248,7 +254,7 @@ fn quantised_weights_are_recognised() {
     let path = folder.path().join("config.json");
     let config = fs::read_to_string(&path).unwrap();
     fs::write(path, config.replacen('{', r#"{"quantization": {"group_size": 32, "bits": 4},"#, 1)).unwrap();
-    assert_says(open(folder.path()), &["quantised (MLX, 4 bits)"]);
+    assert_says(open(folder.path()), &["quantised (MLX, 4 bits by its configuration"]);
 }
 
 #[test]

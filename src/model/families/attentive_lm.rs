@@ -20,7 +20,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let d_word = config.size(&["embedding_size"], MAX)?;
     let d_state = config.size(&["hidden_size"], MAX)?;
     let word = weights.table("embed.weight", &[n_vocab, d_word])?;
-    let head = Head::next_token(Linear::shared(word.t()?, Some(weights.tensor("output.bias", &[n_vocab])?)));
+    let head = Head::next_token(Linear::tied(&word, Some(weights.tensor("output.bias", &[n_vocab])?))?);
     let model = AttentiveLm {
         words: TextEmbedding::tokens(word, n_ctx),
         reader: gru(weights, "encoder.forward", (d_word, d_state))?,

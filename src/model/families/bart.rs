@@ -1,12 +1,11 @@
 //! BART, LED, mBART, Marian, M2M-100 (also NLLB) and PEGASUS: one body, whose dialects differ in where norms are, how
 //! positions are known, and how far the encoder sees.
 
-use candle_core::Tensor;
 use serde_json::json;
 
 use super::{
     Activation, BOS, Block, Config, Convention, EOS, Embedding, Family, FirstRead, Head, HeadKind, LayerSpec,
-    LoadError, Longer, Modality, MultiHead, Network, Norms, OpinionPlan, PAD, Positions, Reads, START, Stack,
+    LoadError, Longer, Modality, MultiHead, Network, Norms, OpinionPlan, PAD, Positions, Reads, RowTable, START, Stack,
     StackKind, TextEmbedding, TokenizerClass, Tower, Transform, Weights, cross, layer_norm, linear, longformer, mlp,
     n_classes, opinion, outcomes, parts::encoder_decoder, qkv, vocabulary_map,
 };
@@ -150,7 +149,7 @@ fn build(config: &Config, weights: &mut Weights<'_>, dialect: &Dialect) -> Resul
         weights.warn(longformer::NOBODY);
     }
     let spec = |tower: &Tower| match &tower.embedding {
-        Embedding::Text(text) => Ok(text.spec(text.word.rows()?.dim(0)?)),
+        Embedding::Text(text) => Ok(text.spec(text.word.n_vocab()?)),
         Embedding::Patches(_) => Err(config.error("it reads pictures")),
     };
     let modality = Modality::TextToText { source: spec(&encoder)?, target: spec(&decoder)? };
@@ -158,7 +157,7 @@ fn build(config: &Config, weights: &mut Weights<'_>, dialect: &Dialect) -> Resul
 }
 
 /// The token embeddings of both sides, one table under any of its names, or two; and what the output is tied to.
-fn words(config: &Config, weights: &mut Weights<'_>, prefix: &str) -> Result<[Tensor; 3], LoadError> {
+fn words(config: &Config, weights: &mut Weights<'_>, prefix: &str) -> Result<[RowTable; 3], LoadError> {
     let d_model = config.d_model()?;
     let n_source = config.n_vocab()?;
     let n_target = config.optional_size(&["decoder_vocab_size"], 1 << 24)?.unwrap_or(n_source);
@@ -196,7 +195,7 @@ pub(super) fn tower(
     weights: &mut Weights<'_>,
     dialect: &Dialect,
     kind: StackKind,
-    word: Tensor,
+    word: RowTable,
 ) -> Result<Tower, LoadError> {
     let d_model = config.d_model()?;
     let is_decoder = kind == StackKind::Decoder;
@@ -269,7 +268,7 @@ fn embedding(
     weights: &mut Weights<'_>,
     dialect: &Dialect,
     stack: &str,
-    word: Tensor,
+    word: RowTable,
 ) -> Result<TextEmbedding, LoadError> {
     let d_model = config.d_model()?;
     let name = format!("{stack}.embed_positions.weight");
@@ -329,8 +328,8 @@ pub(super) fn text_classifier(
     Ok(Head::class(HeadKind::TextClass, reads, transform, output, outcomes))
 }
 
-fn head(config: &Config, weights: &mut Weights<'_>, word: &Tensor) -> Result<Option<Head>, LoadError> {
-    let (n_vocab, d_model) = word.dims2()?;
+fn head(config: &Config, weights: &mut Weights<'_>, word: &RowTable) -> Result<Option<Head>, LoadError> {
+    let (n_vocab, d_model) = word.dims()?;
     let class = config.architecture().unwrap_or("ForConditionalGeneration");
     if class.ends_with("ForSequenceClassification") {
         return text_classifier(config, weights, d_model, 2).map(Some);

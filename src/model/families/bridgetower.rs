@@ -7,8 +7,9 @@ use serde_json::json;
 use super::{
     Activation, BERT_BLOCK, BOS, Block, Body, Config, Convention, EOS, Embedding, Family, FamilyGroup, Head, HeadKind,
     ImageSpec, LayerSpec, Linear, LoadError, Modality, MultiHead, Network, Norm, Norms, Outcomes, OutputKind, PAD,
-    Pictures, ProcessorClass, Reads, Sizes, Stack, StackKind, TextSpec, TokenizerClass, Tower, Transform, Weights,
-    blocks, clip::number, config_keys, count_from, embedding, encoder::block, layer_norm, linear, mlp, vocabulary_map,
+    Pictures, ProcessorClass, Reads, RowTable, Sizes, Stack, StackKind, TextSpec, TokenizerClass, Tower, Transform,
+    Weights, blocks, clip::number, config_keys, count_from, embedding, encoder::block, layer_norm, linear, mlp,
+    vocabulary_map,
 };
 use crate::{
     model::network::two_streams::{Bridge, Cosines, CrossModalStream, TwoStreams, Whole},
@@ -356,7 +357,7 @@ fn head(
     config: &Config,
     weights: &mut Weights<'_>,
     head_of: HeadOf,
-    (words, vision, bridges): (&Tensor, &Linear, &Bridges),
+    (words, vision, bridges): (&RowTable, &Linear, &Bridges),
 ) -> Result<(Option<Head>, Option<Whole>), LoadError> {
     let d_model = bridges.d_model;
     let poolers = |weights: &mut Weights<'_>| -> Result<[Linear; 2], LoadError> {
@@ -402,14 +403,14 @@ fn head(
 fn masked_lm(
     config: &Config,
     weights: &mut Weights<'_>,
-    words: &Tensor,
+    words: &RowTable,
     bridges: &Bridges,
 ) -> Result<Option<Head>, LoadError> {
     let d_model = bridges.d_model;
     let activation = config.activation("hidden_act", Activation::Gelu)?;
     let dense = linear(weights, "mlm_score.transform.dense", d_model, d_model)?;
     let norm = layer_norm(weights, "mlm_score.transform.LayerNorm", d_model, bridges.eps)?;
-    let bias = weights.tensor("mlm_score.bias", &[words.dim(0)?])?;
+    let bias = weights.tensor("mlm_score.bias", &[words.n_rows()?])?;
     let output = vocabulary_map(config, weights, "mlm_score.decoder.weight", words, Some(bias))?;
     Ok(output.map(|output| Head::masked_lm(dense, activation, norm, output)))
 }

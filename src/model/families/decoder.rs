@@ -1,11 +1,9 @@
 //! Parts of decoder-only families: heads over the vocabulary, RMS norms, interleaved projections.
 
-use candle_core::Tensor;
-
 use super::{
     Body, Config, Embedding, Head, HeadClass, HeadKind, LayerSpec, Linear, LinearPart, LoadError, Modality, Network,
-    Norm, NormKind, PAD, Reads, Stack, StackKind, Stored, TextEmbedding, Tower, Transform, Weights, lookup::class_ids,
-    outcomes, table_name,
+    Norm, NormKind, PAD, Reads, RowTable, Stack, StackKind, Stored, TextEmbedding, Tower, Transform, Weights,
+    lookup::class_ids, outcomes, table_name,
 };
 
 /// A decoder-only network of its parts.
@@ -85,7 +83,7 @@ impl Output {
         weights: &mut Weights<'_>,
         own: &str,
         shape: &[usize],
-    ) -> Result<Tensor, LoadError> {
+    ) -> Result<RowTable, LoadError> {
         let name = self.table_name(config, weights, own);
         weights.table(&name, shape)
     }
@@ -96,10 +94,10 @@ pub(super) fn head(
     config: &Config,
     weights: &mut Weights<'_>,
     output: Output,
-    embedding: &Tensor,
+    embedding: &RowTable,
 ) -> Result<Option<Head>, LoadError> {
     let Output { name, tied, bias } = output;
-    let (n_vocab, d_model) = embedding.dims2()?;
+    let (n_vocab, d_model) = embedding.dims()?;
     if let Some(head) = class_head(config, weights, d_model)? {
         return Ok(Some(head));
     }

@@ -4,8 +4,8 @@ use candle_core::Tensor;
 
 use super::{
     Activation, Block, ClassHead, Config, Head, HeadKind, LayerSpec, Linear, LoadError, MultiHead, Norms, Outcomes,
-    OutputKind, Positions, Reads, TextEmbedding, Transform, Weights, classifier, cross, layer_norm, linear, mlp,
-    n_classes, qkv, table_name, vocabulary_map,
+    OutputKind, Positions, Reads, RowTable, TextEmbedding, Transform, Weights, classifier, cross, layer_norm, linear,
+    mlp, n_classes, qkv, table_name, vocabulary_map,
 };
 
 /// Sizes of an encoder, and what its configuration says about all layers.
@@ -213,7 +213,7 @@ pub(super) fn head(
     weights: &mut Weights<'_>,
     sizes: &Sizes,
     names: &HeadNames,
-    word: &Tensor,
+    word: &RowTable,
 ) -> Result<Option<Head>, LoadError> {
     let d_model = sizes.d_model;
     if classifies_tokens(config, weights) {
@@ -246,7 +246,7 @@ pub(super) fn head(
     weights.skip(names.bias);
     let output = match names.decoder {
         Some(name) => vocabulary_map(config, weights, &format!("{name}.weight"), word, bias)?,
-        None => Some(Linear::shared(word.t()?, bias)),
+        None => Some(Linear::tied(word, bias)?),
     };
     let Some(output) = output else { return Ok(None) };
     let head = Head::masked_lm(dense, names.activation, norm, output);

@@ -17,7 +17,7 @@ const VARIANT: Variant =
 
 fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let (embedding, stack) = gated_decoder::encoder(config, weights, &VARIANT)?;
-    let (n_vocab, d_model) = embedding.word.rows()?.dims2()?;
+    let (n_vocab, d_model) = embedding.word.rows()?.dims()?;
     let head = if classifies_texts(config, weights, "classifier") && weights.has("dense.weight") {
         Some(text_classifier(config, weights, d_model)?)
     } else {

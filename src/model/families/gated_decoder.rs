@@ -43,7 +43,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: &Varian
             head.softcap = config.number_unless_null("final_logit_softcapping", caps.logits)?.map(|cap| cap as f32);
         }
     }
-    let n_vocab = word.dim(0)?;
+    let n_vocab = word.n_rows()?;
     Ok(network(variant.family, (shape.d_model, n_vocab), embedding, stack, head))
 }
 

@@ -113,7 +113,7 @@ use crate::{
             key_audit::Limit,
         },
         input::{Convention, ProcessorClass, TokenizerClass},
-        kernels::{Activation, Linear, Norm, NormKind},
+        kernels::{Activation, Linear, Norm, NormKind, RowTable},
         network::{
             Body, Network, Tower,
             attention::{Attention, HeadNorm, MultiHead, QkNorm},

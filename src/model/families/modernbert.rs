@@ -194,7 +194,7 @@ fn transform(config: &Config, weights: &mut Weights<'_>, sizes: &Sizes, name: &s
 fn output(config: &Config, weights: &mut Weights<'_>, embedding: &TextEmbedding) -> Result<Option<Linear>, LoadError> {
     let word = embedding.word.rows()?;
     let bias = config.flag("decoder_bias", true);
-    let bias = bias.then(|| weights.tensor("decoder.bias", &[word.dim(0)?])).transpose()?;
+    let bias = bias.then(|| weights.tensor("decoder.bias", &[word.n_rows()?])).transpose()?;
     vocabulary_map(config, weights, OUTPUT, word, bias)
 }
 

@@ -4,7 +4,8 @@ use candle_core::Tensor;
 
 use super::{
     Activation, Body, Config, Dense, Head, HeadClass, HeadKind, LayerSpec, Linear, LinearPart, LoadError, Modality,
-    MultiHead, Network, Norm, NormKind, Outcomes, OutputKind, Reads, Stored, Tower, Transform, Weights, lookup,
+    MultiHead, Network, Norm, NormKind, Outcomes, OutputKind, Reads, RowTable, Stored, Tower, Transform, Weights,
+    lookup,
 };
 use crate::{model::checkpoint::ids::ClassNames, outputs::SCORE, text::counted};
 
@@ -89,10 +90,10 @@ pub(super) fn vocabulary_map(
     config: &Config,
     weights: &mut Weights<'_>,
     name: &str,
-    embedding: &Tensor,
+    embedding: &RowTable,
     bias: Option<Tensor>,
 ) -> Result<Option<Linear>, LoadError> {
-    let (n_vocab, d_model) = embedding.dims2()?;
+    let (n_vocab, d_model) = embedding.dims()?;
     if config.flag("tie_word_embeddings", true) {
         return weights.tied_output(name, embedding, bias).map(Some);
     }

@@ -3,7 +3,7 @@
 
 use super::{
     Activation, Block, Config, Dense, HeadNorm, LayerSpec, LoadError, MultiHead, Network, Norm, NormKind, Norms,
-    Output, Positions, QkNorm, RelativeBias, Rotary, Stack, StackKind, TextEmbedding, Weights, decoder::head,
+    Output, Positions, QkNorm, RelativeBias, Rotary, RowTable, Stack, StackKind, TextEmbedding, Weights, decoder::head,
     decoder::interleaved_qkv, decoder::sharded_qkv, layer_norm, map, network, qkv,
 };
 
@@ -39,7 +39,7 @@ pub(super) struct Plain {
     /// Whether norms have biases.
     pub norm_biases: bool,
     /// Token embeddings of texts of this length.
-    pub embedding: fn(candle_core::Tensor, usize) -> TextEmbedding,
+    pub embedding: fn(RowTable, usize) -> TextEmbedding,
     pub n_ctx: fn(&Config) -> Result<usize, LoadError>,
     pub is_causal: fn(&Config) -> bool,
     /// The heads of a stream of this width.

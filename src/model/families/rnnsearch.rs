@@ -20,7 +20,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let d_state = config.size(&["hidden_size"], MAX)?;
     let d_key = 2 * d_half;
     let word = weights.table("embed.weight", &[n_vocab, d_word])?;
-    let head = Head::next_token(Linear::shared(word.t()?, Some(weights.tensor("output.bias", &[n_vocab])?)));
+    let head = Head::next_token(Linear::tied(&word, Some(weights.tensor("output.bias", &[n_vocab])?))?);
     let score = match config.text(&["attention_score"]) {
         Some("additive") => {
             let d_hidden = config.size(&["attention_size"], MAX)?;

@@ -1,12 +1,10 @@
 //! T5, FLAN-T5, mT5: positions only as a bias on the scores, RMS norms, no biases, no scaling.
 
-use candle_core::Tensor;
-
 use super::{
     Activation, Block, Body, Config, Convention, Dense, EOS, Embedding, Family, Head, LayerSpec, LoadError, Longer,
-    Modality, MultiHead, Network, Norm, Norms, OpinionPlan, PAD, RelativeBias, START, Stack, StackKind, Stored,
-    TextEmbedding, TextSpec, TokenizerClass, Tower, Transform, Weights, bart::text_classifier, config_keys, cross,
-    decoder::rms_norm, encoder::classifies_tokens, encoder::token_classifier, map, n_classes, opinion,
+    Modality, MultiHead, Network, Norm, Norms, OpinionPlan, PAD, RelativeBias, RowTable, START, Stack, StackKind,
+    Stored, TextEmbedding, TextSpec, TokenizerClass, Tower, Transform, Weights, bart::text_classifier, config_keys,
+    cross, decoder::rms_norm, encoder::classifies_tokens, encoder::token_classifier, map, n_classes, opinion,
     parts::encoder_decoder, qkv,
 };
 
@@ -181,8 +179,8 @@ impl T5Shape {
 /// The first T5 ties its output to the embedding and scales it down; later ones do neither. Since
 /// version 5 of the library the configuration says so in another word, and only a file with an output
 /// of its own tells that it is not tied.
-fn head(config: &Config, weights: &mut Weights<'_>, family: &str, word: &Tensor) -> Result<Option<Head>, LoadError> {
-    let (n_vocab, d_model) = word.dims2()?;
+fn head(config: &Config, weights: &mut Weights<'_>, family: &str, word: &RowTable) -> Result<Option<Head>, LoadError> {
+    let (n_vocab, d_model) = word.dims()?;
     if config.architecture().is_some_and(|class| class.ends_with("ForSequenceClassification")) {
         return text_classifier(config, weights, d_model, 1).map(Some);
     }

@@ -9,6 +9,7 @@ mod attention;
 mod backend;
 mod block_rows;
 mod blocks;
+mod code_rows;
 mod fallback;
 mod gate;
 mod heads;
@@ -20,6 +21,7 @@ mod ops;
 mod packed;
 mod product;
 mod rotate;
+mod row_table;
 mod simd;
 mod stored;
 mod to_host;
@@ -35,8 +37,9 @@ pub use attention::{
 };
 use backend::is_fused;
 pub use backend::{KernelPath, with_path};
-pub use block_rows::{BlockPart, BlockRows};
+pub use block_rows::{BlockPart, BlockRows, RowPart};
 pub use blocks::BlockType;
+pub use code_rows::{CodeRows, CodeWidth, GroupForm, GroupNumbers, Groups};
 pub use gate::{gated, sigmoid};
 pub use linear::TOKENS_PER_TASK;
 use linear::{LinearAddOp, LinearOp};
@@ -45,7 +48,8 @@ pub use matmul::{attend, scores};
 pub use normalize::normalize;
 pub use packed::Half;
 pub use rotate::{Turns, rotate, rotate_queries};
-pub use stored::{NarrowTable, StoredMatrix, bytes_of, rows_of, same_memory};
+pub use row_table::RowTable;
+pub use stored::{NarrowTable, StoredMatrix, bytes_of};
 pub use to_host::{to_host, with_values};
 pub use triangular::unit_lower_inverse;
 
@@ -148,9 +152,14 @@ impl Linear {
         Ok(Self { weight: StoredMatrix::new(weight)?, bias })
     }
 
-    /// A map that takes over a table `[d_out, d_in]`: on the CPU it is brought into the fastest order where
-    /// it lies, and no view of it may be used any more.
-    pub fn owning(table: &Tensor, bias: Option<Tensor>) -> Result<Self> {
+    /// A map whose outputs are the rows of `table`, which others look at too.
+    pub fn tied(table: &RowTable, bias: Option<Tensor>) -> Result<Self> {
+        Ok(Self { weight: StoredMatrix::tied(table)?, bias })
+    }
+
+    /// A map that takes over a table `[d_out, d_in]`: on the CPU numbers are brought into the fastest order where
+    /// they lie, and no view of them may be used any more.
+    pub fn owning(table: &RowTable, bias: Option<Tensor>) -> Result<Self> {
         Ok(Self { weight: StoredMatrix::owning(table)?, bias })
     }
 
@@ -170,7 +179,7 @@ impl Linear {
     }
 
     /// Whether the weights are those of `table` `[d_out, d_in]` itself, seen from the other side.
-    pub fn shares(&self, table: &Tensor) -> bool {
+    pub fn shares(&self, table: &RowTable) -> bool {
         self.weight.shares(table)
     }
 

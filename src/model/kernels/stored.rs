@@ -11,6 +11,7 @@ use super::{
     block_rows::BlockRows,
     packed::{Half, Narrow, PANEL, PanelValues, Panels, pack, weight_view},
     product::View,
+    row_table::RowTable,
 };
 
 /// A table of embeddings in two bytes a number, filled piece by piece from single precision. CPU only.
@@ -119,13 +120,21 @@ impl StoredMatrix {
         }))
     }
 
-    /// Takes over a table `[d_out, d_in]`: on the CPU it is brought into the fastest order where it lies, and no view of
-    /// it may be used any more.
-    pub fn owning(table: &Tensor) -> Result<Self> {
-        Ok(Self(if table.device().is_cpu() {
-            Form::Panels(Panels::taken_from(table)?)
-        } else {
-            Form::Strided(table.t()?)
+    /// A matrix whose outputs are the rows of `table`, which others look at too.
+    pub fn tied(table: &RowTable) -> Result<Self> {
+        Ok(match table {
+            RowTable::Numbers(table) => Self::shared(table.t()?),
+            RowTable::Blocks(rows) => Self::blocks(rows.clone()),
+        })
+    }
+
+    /// Takes over a table `[d_out, d_in]`: on the CPU numbers are brought into the fastest order where they lie, and no
+    /// view of them may be used any more. Blocks stay as they are.
+    pub fn owning(table: &RowTable) -> Result<Self> {
+        Ok(Self(match table {
+            RowTable::Numbers(table) if table.device().is_cpu() => Form::Panels(Panels::taken_from(table)?),
+            RowTable::Numbers(table) => Form::Strided(table.t()?),
+            RowTable::Blocks(rows) => Form::Blocks(rows.clone()),
         }))
     }
 
@@ -157,10 +166,13 @@ impl StoredMatrix {
     }
 
     /// Whether the numbers are those of `table` `[d_out, d_in]` itself, seen from the other side.
-    pub fn shares(&self, table: &Tensor) -> bool {
-        match &self.0 {
-            Form::Strided(weight) => same_memory(weight, table),
-            Form::Panels(_) | Form::Blocks(_) => false,
+    pub fn shares(&self, table: &RowTable) -> bool {
+        match (&self.0, table) {
+            (Form::Strided(weight), RowTable::Numbers(table)) => same_memory(weight, table),
+            (Form::Blocks(weight), RowTable::Blocks(table)) => weight.shares(table),
+            (Form::Strided(_), RowTable::Blocks(_))
+            | (Form::Blocks(_), RowTable::Numbers(_))
+            | (Form::Panels(_), RowTable::Numbers(_) | RowTable::Blocks(_)) => false,
         }
     }
 
@@ -277,12 +289,12 @@ pub(super) enum Preparation {
 }
 
 /// Some rows of a table in single precision, `[rows.len(), d]`.
-pub fn rows_of(table: &Tensor, rows: &[u32]) -> Result<Tensor> {
+pub(super) fn rows_of(table: &Tensor, rows: &[u32]) -> Result<Tensor> {
     table.index_select(&Tensor::new(rows, table.device())?, 0)?.to_dtype(DType::F32)
 }
 
 /// Whether two tensors are views of the same numbers, from the first on. CPU only.
-pub fn same_memory(a: &Tensor, b: &Tensor) -> bool {
+pub(super) fn same_memory(a: &Tensor, b: &Tensor) -> bool {
     let start = |x: &Tensor| {
         let (storage, layout) = x.storage_and_layout();
         let at = layout.start_offset();

@@ -7,7 +7,7 @@ use crate::{
     model::{
         ModelError,
         input::Payload,
-        kernels::{Linear, Norm, rows_of},
+        kernels::{Linear, Norm, RowTable},
         run::{At, Run, Site},
     },
     spec::{Longer, TextSpec},
@@ -73,8 +73,8 @@ pub(crate) struct TextEmbedding {
 /// Token embeddings.
 #[derive(Clone, Debug)]
 pub(crate) enum Table {
-    /// `[n_vocab, d_embedding]`, perhaps of two bytes a number.
-    Rows(Tensor),
+    /// `[n_vocab, d_embedding]`.
+    Rows(RowTable),
     /// The head's output map, whose columns are the embeddings: one copy in the order in which the
     /// product reads it serves both.
     Tied(Linear),
@@ -85,7 +85,7 @@ impl Table {
     ///
     /// # Errors
     /// When it has already become part of the head.
-    pub fn rows(&self) -> candle_core::Result<&Tensor> {
+    pub fn rows(&self) -> candle_core::Result<&RowTable> {
         match self {
             Self::Rows(rows) => Ok(rows),
             Self::Tied(_) => candle_core::bail!("the token embeddings are part of the head already"),
@@ -94,7 +94,7 @@ impl Table {
 
     pub fn n_vocab(&self) -> candle_core::Result<usize> {
         match self {
-            Self::Rows(rows) => rows.dim(0),
+            Self::Rows(rows) => rows.n_rows(),
             Self::Tied(output) => Ok(output.dims()?.1),
         }
     }
@@ -109,7 +109,7 @@ impl Table {
     /// `[ids.len(), d_embedding]`.
     pub fn select(&self, ids: &[u32]) -> candle_core::Result<Tensor> {
         match self {
-            Self::Rows(rows) => rows_of(rows, ids),
+            Self::Rows(rows) => rows.rows(ids),
             Self::Tied(output) => output.columns_as_rows(ids),
         }
     }
@@ -207,7 +207,7 @@ impl Positions {
 
 impl TextEmbedding {
     /// Token embeddings alone, of texts that end after `n_ctx` tokens.
-    pub const fn tokens(word: Tensor, n_ctx: usize) -> Self {
+    pub const fn tokens(word: RowTable, n_ctx: usize) -> Self {
         Self {
             word: Table::Rows(word),
             scale: 1.0,
@@ -223,7 +223,7 @@ impl TextEmbedding {
     }
 
     /// Token embeddings alone, of a model that computes positions and was made for `n_ctx` of them.
-    pub fn unending(word: Tensor, n_ctx: usize) -> Self {
+    pub fn unending(word: RowTable, n_ctx: usize) -> Self {
         Self { longer: Longer::Read, ..Self::tokens(word, n_ctx) }
     }
 

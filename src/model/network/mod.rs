@@ -51,7 +51,7 @@ use crate::{
     model::{
         ModelError,
         input::{Encoded, Payload, SentenceEnds},
-        kernels::Linear,
+        kernels::{Linear, RowTable},
         run::{At, Logits, Run},
     },
     spec::{HeadKind, Modality, StackSpec},
@@ -202,7 +202,7 @@ impl Network {
     /// Those of `own`.
     pub fn untie<E: From<candle_core::Error>>(
         &mut self,
-        own: impl Fn(&Tensor) -> Result<Option<Tensor>, E>,
+        own: impl Fn(&RowTable) -> Result<Option<RowTable>, E>,
     ) -> Result<(), E> {
         let Some(mut head) = self.head.take() else { return Ok(()) };
         for table in self.tables() {

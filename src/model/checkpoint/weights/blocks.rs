@@ -1,4 +1,4 @@
-//! Linear maps whose numbers stay in the blocks of a GGUF file.
+//! Linear maps and tables whose numbers stay in the blocks or codes of a file.
 
 use std::io::{self, Read as _, SeekFrom};
 
@@ -9,20 +9,20 @@ use super::{
 };
 use crate::model::{
     LoadError,
-    kernels::{BlockPart, BlockRows, BlockType, StoredMatrix},
+    kernels::{BlockPart, BlockRows, BlockType, RowPart},
     run::{Progress, Stage},
 };
 
 impl Weights<'_> {
-    /// The matrix `[d_in, Σ outputs]` of tensors whose outputs stand side by side, in their blocks; `None` where the file
-    /// does not store them in blocks, or not so that its rows are the outputs.
-    pub(super) fn block_matrix(
+    /// The outputs of tensors that stand side by side, as rows of `d_in` numbers in their blocks; `None` where the file
+    /// does not store them in blocks, or not so that its rows are the outputs, and where an adapter changes them.
+    pub(super) fn block_rows(
         &mut self,
         parts: &[(String, Vec<usize>)],
         d_in: usize,
         stored: Stored,
         order: Option<&[usize]>,
-    ) -> Result<Option<StoredMatrix>, LoadError> {
+    ) -> Result<Option<BlockRows>, LoadError> {
         if self.rehearsing || !self.device.is_cpu() {
             return Ok(None);
         }
@@ -32,35 +32,60 @@ impl Weights<'_> {
             if self.is_changed(&name) && self.merged().is_some() {
                 return Ok(None);
             }
-            let (shard, entry) = &self.entries[&name];
-            let Some(Dtype::Blocks(kind)) = entry.dtype else { return Ok(None) };
-            let Some(rows) = file_rows(entry, d_in, stored) else { return Ok(None) };
-            found.push((name, *shard, kind, rows));
+            let Some(rows) = self.stored_rows(&name, d_in, stored) else { return Ok(None) };
+            found.push((name, rows));
         }
         // Where outputs have an order of their own, they are those of one tensor.
         if let Some(order) = order {
-            let [(.., rows)] = found.as_mut_slice() else { return Ok(None) };
+            let [(_, rows)] = found.as_mut_slice() else { return Ok(None) };
             let placed: Option<Vec<usize>> = order.iter().map(|row| rows.get(*row).copied()).collect();
             let Some(placed) = placed else { return Ok(None) };
             *rows = placed;
         }
         let mut matrix = Vec::with_capacity(found.len());
-        for (name, shard, kind, rows) in found {
+        for (name, rows) in &found {
             (self.control)(Progress { stage: Stage::Load, done: self.used.len(), total: self.entries.len() })?;
-            let shard = self.shards.get(shard).map_or("", String::as_str);
-            let path = || self.files.location_of(shard);
-            let entry = &self.entries[&name].1;
-            let bytes = self.read_rows(shard, entry, kind, &rows, d_in);
-            let bytes = bytes.map_err(|source| LoadError::Io { file: shard.to_owned(), path: path(), source })?;
-            if !kind.is_finite(&bytes) {
-                return Err(LoadError::NotFinite { name, path: path() });
-            }
-            self.audit.n_params += entry.n_values() as u64;
-            self.audit.n_bytes += bytes.len() as u64;
-            self.used.insert(name);
-            matrix.push(BlockPart { kind, bytes });
+            matrix.push(self.row_part(name, rows, d_in)?);
         }
-        Ok(Some(StoredMatrix::blocks(BlockRows::new(matrix, d_in)?)))
+        let matrix = BlockRows::new(matrix, d_in)?;
+        self.audit.n_bytes += matrix.size_bytes() as u64;
+        for (name, rows) in found {
+            self.audit.n_params += (rows.len() * d_in) as u64;
+            self.note_used(name);
+        }
+        Ok(Some(matrix))
+    }
+
+    /// The rows of what a file stores in blocks or codes that are the outputs, in their order; `None` where it does not
+    /// store the tensor so.
+    fn stored_rows(&self, name: &str, d_in: usize, stored: Stored) -> Option<Vec<usize>> {
+        let entry = &self.entries[name].1;
+        let is_blocks = matches!(entry.dtype, Some(Dtype::Blocks(_)));
+        if is_blocks || self.quantized.contains_key(name) { file_rows(entry, d_in, stored) } else { None }
+    }
+
+    /// Some rows of `d_in` numbers of a tensor in blocks or codes.
+    pub(super) fn row_part(&self, name: &str, rows: &[usize], d_in: usize) -> Result<RowPart, LoadError> {
+        if let Some(quantized) = self.quantized.get(name) {
+            let first = rows.iter().min().copied().unwrap_or(0);
+            let all = first..rows.iter().max().map_or(first, |last| last + 1);
+            let part = quantized.rows((self.files, &self.shards), name, all.clone())?;
+            if rows.iter().copied().eq(all) {
+                return Ok(part);
+            }
+            let rows: Vec<usize> = rows.iter().map(|row| row - first).collect();
+            return Ok(part.picked(&rows, d_in));
+        }
+        let (shard, entry) = &self.entries[name];
+        let shard = self.shards.get(*shard).map_or("", String::as_str);
+        let path = || self.files.location_of(shard);
+        let Some(Dtype::Blocks(kind)) = entry.dtype else {
+            return Err(LoadError::Dtype { name: name.to_owned(), dtype: entry.dtype_name.clone(), path: path() });
+        };
+        let bytes = self.read_rows(shard, entry, kind, rows, d_in);
+        let bytes = bytes.map_err(|source| LoadError::Io { file: shard.to_owned(), path: path(), source })?;
+        let part = RowPart::Blocks(BlockPart { kind, bytes });
+        if part.is_finite() { Ok(part) } else { Err(LoadError::NotFinite { name: name.to_owned(), path: path() }) }
     }
 
     /// The bytes of the file's `rows`, in this order.

@@ -5,7 +5,7 @@ use candle_core::Tensor;
 use super::{Half, Stored, Weights};
 use crate::model::{
     LoadError,
-    kernels::{self, Linear},
+    kernels::{self, BlockRows, Linear, StoredMatrix},
     run::{Progress, Stage},
 };
 
@@ -34,21 +34,10 @@ impl Weights<'_> {
         {
             return Ok(map);
         }
-        let mut values = std::mem::take(&mut self.scratch);
-        let half = self.read_one(&mut values, name_in_file, &shape, idx)?;
-        if let Some(order) = order.filter(|_| !self.is_rehearsing()) {
-            values = match stored {
-                Stored::OutIn => {
-                    order.iter().flat_map(|&row| values[row * d_in..(row + 1) * d_in].iter().copied()).collect()
-                }
-                Stored::InOut => {
-                    let of_row = |row: &[f32]| order.iter().map(|&column| row[column]).collect::<Vec<_>>();
-                    values.chunks_exact(d_out.max(1)).flat_map(of_row).collect()
-                }
-            };
-        }
-        let weight = self.weight(&values, (d_in, d_out), stored, half)?;
-        self.scratch = values;
+        let weight = match self.blocks_of_joined(name_in_file, &shape, idx, order)? {
+            Some(weight) => weight,
+            None => self.single_of_joined((name_in_file, &shape, stored), idx, order)?,
+        };
         let mut bias = Vec::new();
         self.read_one(&mut bias, &format!("{name}_bias"), &[n, d_out], idx)?;
         if self.is_rehearsing() {
@@ -68,6 +57,61 @@ impl Weights<'_> {
     fn joined_key(&self, name: &str, name_in_file: &str, idx: usize) -> Option<String> {
         let found = [self.find(name_in_file)?, self.find(&format!("{name}_bias"))?];
         (!found.iter().any(|name| self.is_changed(name))).then(|| format!("{found:?} {idx}"))
+    }
+
+    /// A map whose outputs stay as the file has them; `None` where they are not its rows.
+    fn blocks_of_joined(
+        &mut self,
+        name: &str,
+        &[_, d_out, d_in]: &[usize; 3],
+        idx: usize,
+        order: Option<&[usize]>,
+    ) -> Result<Option<StoredMatrix>, LoadError> {
+        let found = self.find(name).filter(|found| self.quantized.contains_key(found));
+        let Some(found) = found.filter(|_| !self.is_rehearsing() && self.device.is_cpu()) else { return Ok(None) };
+        if self.is_changed(&found) && self.merged().is_some() {
+            return Ok(None);
+        }
+        (self.control)(Progress { stage: Stage::Load, done: self.used.len(), total: self.entries.len() })?;
+        let row = |output: usize| idx * d_out + output;
+        let rows: Vec<usize> = match order {
+            Some(order) => order.iter().copied().map(row).collect(),
+            None => (0..d_out).map(row).collect(),
+        };
+        let rows = BlockRows::new(vec![self.row_part(&found, &rows, d_in)?], d_in)?;
+        self.audit.n_params += (d_out * d_in) as u64;
+        self.audit.n_bytes += rows.size_bytes() as u64;
+        self.note_used(found);
+        Ok(Some(StoredMatrix::blocks(rows)))
+    }
+
+    /// A map that is read in single precision.
+    fn single_of_joined(
+        &mut self,
+        (name, shape, stored): (&str, &[usize; 3], Stored),
+        idx: usize,
+        order: Option<&[usize]>,
+    ) -> Result<StoredMatrix, LoadError> {
+        let (d_in, d_out) = match stored {
+            Stored::OutIn => (shape[2], shape[1]),
+            Stored::InOut => (shape[1], shape[2]),
+        };
+        let mut values = std::mem::take(&mut self.scratch);
+        let half = self.read_one(&mut values, name, shape, idx)?;
+        if let Some(order) = order.filter(|_| !self.is_rehearsing()) {
+            values = match stored {
+                Stored::OutIn => {
+                    order.iter().flat_map(|&row| values[row * d_in..(row + 1) * d_in].iter().copied()).collect()
+                }
+                Stored::InOut => {
+                    let of_row = |row: &[f32]| order.iter().map(|&column| row[column]).collect::<Vec<_>>();
+                    values.chunks_exact(d_out.max(1)).flat_map(of_row).collect()
+                }
+            };
+        }
+        let weight = self.weight(&values, (d_in, d_out), stored, half)?;
+        self.scratch = values;
+        Ok(weight)
     }
 
     /// Reads what a tensor holds at `idx` of its first dimension.

@@ -5,7 +5,7 @@ use candle_core::Tensor;
 use crate::model::{
     LoadError,
     checkpoint::Weights,
-    kernels::{Half, Linear, StoredMatrix},
+    kernels::{self, Half, Linear, StoredMatrix},
 };
 
 /// `{name}.weight` and perhaps `{name}.bias`: some of the outputs of a linear map.
@@ -64,8 +64,8 @@ impl Weights<'_> {
             Stored::InOut => vec![d_in, d_out],
         };
         let weights: Vec<_> = parts.iter().map(|part| (format!("{}.weight", part.name), shape(part.d_out))).collect();
-        let weight = match self.block_matrix(&weights, d_in, stored, order)? {
-            Some(weight) => weight,
+        let weight = match self.block_rows(&weights, d_in, stored, order)? {
+            Some(rows) => StoredMatrix::blocks(rows),
             None => self.single_matrix(&weights, (d_in, n_out), stored, order)?,
         };
         let bias = self.biases(parts, order)?;
@@ -107,13 +107,7 @@ impl Weights<'_> {
         if factor == 1.0 {
             return self.linear(&[name], (d_in, d_out), Stored::OutIn, bias);
         }
-        let mut values = std::mem::take(&mut self.scratch);
-        let half = self.read_into(&mut values, &[(format!("{name}.weight"), vec![d_out, d_in])])?;
-        for weight in &mut values {
-            *weight *= factor;
-        }
-        let weight = self.weight(&values, (d_in, d_out), Stored::OutIn, half)?;
-        self.scratch = values;
+        let weight = self.scaled_matrix(name, vec![factor; d_out], d_in)?;
         let bias = self.biases(&[LinearPart { name, d_out, bias }], None)?;
         let bias = bias.map(|bias| bias.into_iter().map(|bias| bias * factor).collect());
         let bias = bias.map(|bias: Vec<f32>| Tensor::from_vec(bias, d_out, &self.device)).transpose()?;
@@ -130,16 +124,8 @@ impl Weights<'_> {
     ) -> Result<Linear, LoadError> {
         let mut factors = Vec::new();
         self.read_into(&mut factors, &[(scale.to_owned(), vec![d_out])])?;
-        let mut values = std::mem::take(&mut self.scratch);
-        let half = self.read_into(&mut values, &[(format!("{name}.weight"), vec![d_out, d_in])])?;
-        let factors = if self.is_rehearsing() { Vec::new() } else { factors };
-        for (row, factor) in values.chunks_exact_mut(d_in.max(1)).zip(&factors) {
-            for weight in row {
-                *weight *= factor;
-            }
-        }
-        let weight = self.weight(&values, (d_in, d_out), Stored::OutIn, half)?;
-        self.scratch = values;
+        factors.resize(d_out, 1.0);
+        let weight = self.scaled_matrix(name, factors.clone(), d_in)?;
         if !bias {
             return Ok(Linear { weight, bias: None });
         }
@@ -150,6 +136,27 @@ impl Weights<'_> {
         }
         bias.iter_mut().zip(&factors).for_each(|(bias, factor)| *bias *= factor);
         Ok(Linear { weight, bias: Some(Tensor::from_vec(bias, d_out, &self.device)?) })
+    }
+
+    /// The matrix under `name`, of which each output is multiplied by a factor of its own: blocks stay as they are, and
+    /// are multiplied when they are widened.
+    fn scaled_matrix(&mut self, name: &str, factors: Vec<f32>, d_in: usize) -> Result<StoredMatrix, LoadError> {
+        let d_out = factors.len();
+        let tensors = [(format!("{name}.weight"), vec![d_out, d_in])];
+        if let Some(rows) = self.block_rows(&tensors, d_in, Stored::OutIn, None)? {
+            self.audit.n_bytes += kernels::bytes_of(d_out as u64);
+            return Ok(StoredMatrix::blocks(rows.times(factors)?));
+        }
+        let mut values = std::mem::take(&mut self.scratch);
+        let half = self.read_into(&mut values, &tensors)?;
+        for (row, factor) in values.chunks_exact_mut(d_in.max(1)).zip(&factors) {
+            for weight in row {
+                *weight *= factor;
+            }
+        }
+        let weight = self.weight(&values, (d_in, d_out), Stored::OutIn, half)?;
+        self.scratch = values;
+        Ok(weight)
     }
 
     pub(super) fn weight(

@@ -12,6 +12,7 @@ mod header;
 mod joined;
 mod linear;
 mod lora;
+mod memory;
 mod names;
 mod pickle;
 mod quantized;
@@ -25,6 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use candle_core::{DType, Device, Tensor};
 
+pub use self::memory::MemoryNeed;
 pub(crate) use self::{
     arrays::ArrayFile,
     linear::{LinearPart, Stored},
@@ -45,8 +47,8 @@ use super::{
 use crate::{
     model::{
         LoadError,
-        engine::{Engine, free_memory},
-        kernels::{self, Half, StoredMatrix},
+        engine::Engine,
+        kernels::{self, Half, RowTable, StoredMatrix},
         run::{Control, Progress, Stage},
     },
     text::counted,
@@ -71,7 +73,7 @@ pub(crate) struct Weights<'a> {
     /// Where weights are kept that the model has with its adapter and without it.
     share: Option<Share<'a>>,
     /// Tables that the adapter changes, with their names in the file.
-    changed_tables: Vec<(Tensor, String)>,
+    changed_tables: Vec<(RowTable, String)>,
     /// What all names begin with: that of a part whose family does not know that it is one.
     scope: &'static str,
     /// Where the file has what the family knows under its own prefix.
@@ -113,9 +115,12 @@ impl<'a> Weights<'a> {
                 entries.insert(names::without_wrappers(name), (idx, entry));
             }
         }
-        let quantized = how.map(|how| quantized::take(&mut entries, how)).transpose();
+        let quantized = how.as_ref().map(|how| quantized::take(&mut entries, how, (files, &shards))).transpose();
         let quantized = quantized.map_err(|reason| refuse::quantized(files, reason))?.unwrap_or_default();
-        audit.warnings.extend(how.filter(|_| !quantized.is_empty()).map(|how| how.told().to_owned()));
+        if let Some(how) = how {
+            refuse::unquantized(files, &how, &quantized)?;
+            audit.warnings.extend((!quantized.is_empty()).then(|| how.told()));
+        }
         let adapter = files.merged().map(|adapter| Lora::open(adapter, &entries)).transpose()?;
         let leaves_out = share.is_some_and(|share| share.leaves_out);
         for (name, entry) in adapter.iter().filter(|_| !leaves_out).flat_map(Lora::whole) {
@@ -212,18 +217,19 @@ impl<'a> Weights<'a> {
         Ok(Tensor::from_vec(values, shape, &self.device)?)
     }
 
-    /// A table of embeddings `[rows, d_embedding]`, in the two bytes of the file where that changes no number.
+    /// A table of embeddings `[rows, d_embedding]`, in the blocks or the two bytes of the file where that changes no
+    /// number.
     ///
     /// # Errors
     /// As [`Self::tensor`], and when an adapter has a table of its own in its place.
-    pub fn table(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
+    pub fn table(&mut self, name: &str, shape: &[usize]) -> Result<RowTable, LoadError> {
         let found = self.find(name);
         if let (Some(adapter), Some(found)) = (&self.adapter, &found) {
             adapter.check_table(found)?;
         }
         let is_changed = self.merged().is_some() && found.as_ref().is_some_and(|found| self.is_changed(found));
         if let Some(found) = found.clone().filter(|_| is_changed && !self.rehearsing) {
-            let table = self.tensor(name, shape)?;
+            let table = RowTable::Numbers(self.tensor(name, shape)?);
             self.changed_tables.push((table.clone(), found));
             return Ok(table);
         }
@@ -235,11 +241,19 @@ impl<'a> Weights<'a> {
             self.note_used(found.clone());
             return Ok(table);
         }
-        let table = self.narrow_table(name, shape)?;
+        let table = self.stored_table(name, shape)?;
         if let Some((shelf, found)) = shared {
             shelf.keep_table(&found, &table);
         }
         Ok(table)
+    }
+
+    fn stored_table(&mut self, name: &str, shape: &[usize]) -> Result<RowTable, LoadError> {
+        let width = shape.last().copied().unwrap_or(0);
+        if let Some(rows) = self.block_rows(&[(name.to_owned(), shape.to_vec())], width, Stored::OutIn, None)? {
+            return Ok(RowTable::Blocks(rows));
+        }
+        self.narrow_table(name, shape).map(RowTable::Numbers)
     }
 
     fn narrow_table(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
@@ -413,7 +427,7 @@ impl<'a> Weights<'a> {
     /// Fills `out` with the numbers of a tensor from `first` on, of all that are in order or few bits; else with all.
     fn fill_from(&self, name: &str, first: usize, out: &mut [f32]) -> Result<(), LoadError> {
         if let Some(quantized) = self.quantized.get(name) {
-            return quantized.fill(self.files, &self.shards, name, first, out);
+            return quantized.fill((self.files, &self.shards), name, first, out);
         }
         let (shard, entry) = &self.entries[name];
         let shard = self.shards.get(*shard).map_or("", String::as_str);
@@ -466,10 +480,11 @@ impl<'a> Weights<'a> {
 
     /// Refuses a model that does not fit, before anything is allocated for it.
     fn check_memory(&self, engine: &Engine, leaves_out: bool) -> Result<(), LoadError> {
-        // Of what the adapter does not change all but tables is there already.
-        let is_new = |(name, _): &(&String, _)| !leaves_out || self.is_changed(name) || is_table(name);
-        let entries = self.entries.iter().filter(is_new);
-        MemoryNeed { bytes: needed(entries), free_bytes: engine.available_memory() }.check(self.files)
+        // Without the adapter, most of what it does not change is there already.
+        let shelf = self.share.filter(|_| leaves_out).map(|share| share.shelf);
+        let is_there = |name: &str| !self.is_changed(name) && shelf.is_some_and(|shelf| shelf.holds(name));
+        let bytes = memory::needed(&self.entries, &self.quantized, self.merged(), is_there);
+        MemoryNeed { bytes, free_bytes: engine.available_memory() }.check(self.files)
     }
 
     fn dtypes(&self) -> Vec<(String, usize)> {
@@ -479,70 +494,4 @@ impl<'a> Weights<'a> {
         }
         counts.into_iter().map(|(name, n)| (name.to_owned(), n)).collect()
     }
-}
-
-/// Memory that a checkpoint takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryNeed {
-    /// Bytes of all weights as they stay in memory, and of the largest tensor again in single precision.
-    pub bytes: u64,
-    /// Bytes that are free; `None` when nobody knows.
-    pub free_bytes: Option<u64>,
-}
-
-impl MemoryNeed {
-    /// From what the weight files declare; no number is read.
-    pub(crate) fn of(files: &ModelFiles) -> Result<Self, LoadError> {
-        let mut entries = Vec::new();
-        for (idx, shard) in shards::names(files)?.iter().enumerate() {
-            let found = shards::open(files, shard)?.0.into_iter();
-            entries.extend(found.map(|(name, entry)| {
-                let measured = quantized::measured(&name, entry);
-                (name, (idx, measured))
-            }));
-        }
-        let entries = entries.iter().map(|(name, entry)| (name, entry));
-        Ok(Self { bytes: needed(entries), free_bytes: free_memory() })
-    }
-
-    /// Refuses what does not fit.
-    pub(crate) fn check(self, files: &ModelFiles) -> Result<(), LoadError> {
-        match self.free_bytes {
-            Some(available) if self.bytes > available => {
-                Err(LoadError::TooLarge { needed: self.bytes, available, path: files.location() })
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Every tensor once, and the largest again in single precision while a linear map is put in order. Matrices stay as
-/// the file has them, but for tables of embeddings in blocks.
-fn needed<'a>(entries: impl Iterator<Item = (&'a String, &'a (usize, TensorEntry))>) -> u64 {
-    let mut seen = BTreeSet::new();
-    let sizes = entries.filter_map(|(name, (shard, entry))| {
-        // Tied tensors are one tensor under two names.
-        let is_new = entry.dtype.is_some() && seen.insert((shard, entry.start, &entry.shape));
-        let n_values = entry.n_values() as u64;
-        let single = StoredMatrix::bytes_of(n_values, None);
-        let kept = match entry.dtype {
-            // Maps of experts may lie in one tensor of three dimensions.
-            Some(dtype @ (Dtype::F16 | Dtype::Bf16)) if [2, 3].contains(&entry.shape.len()) => {
-                StoredMatrix::bytes_of(n_values, dtype.half())
-            }
-            Some(dtype @ Dtype::Blocks(_)) if entry.shape.len() == 2 && !is_table(name) => {
-                dtype.bytes_of(entry.n_values()) as u64
-            }
-            _ => single,
-        };
-        is_new
-            .then_some((kept, if kept < single && matches!(entry.dtype, Some(Dtype::Blocks(_))) { 0 } else { single }))
-    });
-    let (total, largest) = sizes.fold((0u64, 0), |(sum, max), (kept, read)| (sum.saturating_add(kept), read.max(max)));
-    total.saturating_add(largest)
-}
-
-/// Whether a matrix is a table of embeddings, by its name.
-fn is_table(name: &str) -> bool {
-    ["embed", "wte.", "shared."].iter().any(|part| name.contains(part))
 }

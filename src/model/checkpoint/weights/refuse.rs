@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{entry::TensorEntry, quantized::Quantized};
 use crate::model::{
     LoadError,
-    checkpoint::{ModelFiles, formats::way_of_adapter},
+    checkpoint::{ModelFiles, formats::way_of_adapter, quantization::Quantization},
 };
 
 /// Parameters that only quantised layers have, and what wrote them.
@@ -71,6 +71,21 @@ fn adapter(name: &str) -> Option<&'static str> {
 /// Weights of few bits that are not as their configuration says.
 pub(super) fn quantized(files: &ModelFiles, reason: String) -> LoadError {
     LoadError::Damaged { file: "the weights".to_owned(), path: files.location(), reason }
+}
+
+/// Refuses weights none of which is stored as the configuration says: whoever reads them so has other weights in mind.
+pub(super) fn unquantized(
+    files: &ModelFiles,
+    how: &Quantization,
+    quantized: &BTreeMap<String, Quantized>,
+) -> Result<(), LoadError> {
+    match how.named() {
+        Some(named) if quantized.is_empty() => {
+            let how = format!("{named} by its configuration, while no tensor is stored so");
+            Err(LoadError::Quantised { how, path: files.location() })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Judges by names and types alone, of all but those of `quantized`; a `quantization_config` is noticed before.

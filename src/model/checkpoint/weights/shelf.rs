@@ -12,14 +12,14 @@ use candle_core::Tensor;
 use super::{LinearPart, Stored, Weights, lora::Lora};
 use crate::model::{
     LoadError,
-    kernels::{Linear, StoredMatrix, same_memory},
+    kernels::{Linear, RowTable, StoredMatrix},
 };
 
 /// Maps and tables that an adapter does not change, by what was asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
     maps: Mutex<HashMap<String, Linear>>,
-    tables: Mutex<HashMap<String, Tensor>>,
+    tables: Mutex<HashMap<String, RowTable>>,
 }
 
 /// How a checkpoint with an adapter is read.
@@ -39,17 +39,24 @@ impl Shelf {
         self.maps.lock().unwrap_or_else(PoisonError::into_inner).insert(key, map.clone());
     }
 
-    pub fn table(&self, name: &str) -> Option<Tensor> {
+    pub fn table(&self, name: &str) -> Option<RowTable> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    pub fn keep_table(&self, name: &str, table: &Tensor) {
+    pub fn keep_table(&self, name: &str, table: &RowTable) {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), table.clone());
     }
 
+    /// Whether a tensor of the file is kept, as a table or in a map.
+    pub fn holds(&self, name: &str) -> bool {
+        let in_quotes = format!("{name:?}");
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner).contains_key(name)
+            || self.maps.lock().unwrap_or_else(PoisonError::into_inner).keys().any(|key| key.contains(&in_quotes))
+    }
+
     /// Forgets tables that are none of `tables`: an output map may have taken their memory over.
-    pub fn keep_tables_of(&self, tables: &[&Tensor]) {
-        let is_there = |kept: &Tensor| tables.iter().any(|table| same_memory(table, kept));
+    pub fn keep_tables_of(&self, tables: &[&RowTable]) {
+        let is_there = |kept: &RowTable| tables.iter().any(|table| table.shares(kept));
         self.tables.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, kept| is_there(kept));
     }
 }
@@ -107,14 +114,14 @@ impl<'a> Weights<'a> {
 
     /// The numbers that a table had before the adapter changed it; `None` for one that it does not change. An output map
     /// that is tied to the table keeps them in PEFT.
-    pub fn before_adapter(&self, table: &Tensor) -> Result<Option<Tensor>, LoadError> {
-        let is_meant = |(changed, _): &&(Tensor, String)| same_memory(changed, table);
+    pub fn before_adapter(&self, table: &RowTable) -> Result<Option<RowTable>, LoadError> {
+        let is_meant = |(changed, _): &&(RowTable, String)| changed.shares(table);
         let Some((_, name)) = self.changed_tables.iter().find(is_meant) else { return Ok(None) };
-        let (rows, width) = table.dims2()?;
+        let (rows, width) = table.dims()?;
         // With room for a last whole panel.
         let mut values = vec![0.0; StoredMatrix::room_of(rows, width)];
         values.truncate(rows * width);
         self.fill_from(name, 0, &mut values)?;
-        Ok(Some(Tensor::from_vec(values, (rows, width), &self.device)?))
+        Ok(Some(RowTable::Numbers(Tensor::from_vec(values, (rows, width), &self.device)?)))
     }
 }

@@ -14,6 +14,7 @@ use self::softmax::{cap_and_bias_body, cap_slope_body, exp_sum_body, softmax_bac
 use super::{
     Activation, KernelPath, NormKind,
     blocks::{self, BlockType},
+    code_rows::{self, CodeWidth},
     packed::PANEL,
 };
 
@@ -136,6 +137,11 @@ kernel! {
 }
 
 kernel! {
+    /// The number that each code of some bytes stands for; beside the bytes are the numbers of all codes.
+    look_up = look_up_body(width: CodeWidth, codes: (&[u8], &[f32]), out: &mut [f32])
+}
+
+kernel! {
     /// `sums[c] = Σ x[i] · panel[i, c]`, each sum in the order of `i`.
     row_product = row_product_body(x: &[f32], panel: &[f32], sums: &mut [f32; PANEL])
 }
@@ -189,6 +195,11 @@ fn widen_body<const FMA: bool>(x: &[half::bf16], out: &mut [f32]) {
 fn widen_blocks_body<const FMA: bool>(kind: BlockType, bytes: &[u8], out: &mut [f32]) {
     // Products and sums are never fused: every number has the same bits on every processor.
     blocks::widen(kind, bytes, out);
+}
+
+#[inline(always)]
+fn look_up_body<const FMA: bool>(width: CodeWidth, codes: (&[u8], &[f32]), out: &mut [f32]) {
+    code_rows::look_up(width, codes, out);
 }
 
 /// `a · b + c`, fused where the instruction set has it.

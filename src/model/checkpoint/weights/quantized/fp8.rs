@@ -1,21 +1,20 @@
 //! 8-bit floating point (e4m3): a byte for each number, and a grid of scales over the last two dimensions, or one scale.
 
-use std::{collections::BTreeMap, iter};
+use std::{collections::BTreeMap, iter, ops::Range, sync::Arc};
 
-use rayon::prelude::*;
-
-use super::{CodeForm, EntryTable, PIECE, Quantized, StoredBytes};
+use super::{EntryTable, Placed, Quantized, StoredBytes, StoredForm};
 use crate::model::{
     LoadError,
     checkpoint::weights::entry::{Dtype, TensorEntry},
+    kernels::{CodeRows, CodeWidth, GroupForm, GroupNumbers, Groups, RowPart},
 };
 
 /// The type's name in a file.
-pub(super) const E4M3: &str = "F8_E4M3";
+const E4M3: &str = "F8_E4M3";
 
 /// How scales lie over a tensor.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ScaleGrid {
+struct ScaleGrid {
     /// Rows and columns of the tensor.
     dims: (usize, usize),
     /// Rows and columns of what shares a scale.
@@ -41,15 +40,25 @@ impl ScaleGrid {
         fits.then(|| Self { dims: (rows, columns), block: (rows / n_rows, columns / n_columns) })
     }
 
-    /// The scale of the number at `at`, and how many numbers from there on in its row share it.
-    fn run(self, at: usize) -> (usize, usize) {
-        let ((rows, columns), (block_rows, block_columns)) = (self.dims, self.block);
-        let (row, column) = (at / columns, at % columns);
-        let (outer, row) = (row / rows, row % rows);
-        let (n_rows, n_columns) = (rows / block_rows, columns / block_columns);
-        let scale = (outer * n_rows + row / block_rows) * n_columns + column / block_columns;
-        (scale, block_columns - column % block_columns)
+    /// Scales in each row.
+    const fn per_row(self) -> usize {
+        self.dims.1 / self.block.1
     }
+
+    /// The scales of a row, all outer dimensions counting rows.
+    const fn of_row(self, row: usize) -> Range<usize> {
+        let (rows, _) = self.dims;
+        let first = (row / rows * (rows / self.block.0) + row % rows / self.block.0) * self.per_row();
+        first..first + self.per_row()
+    }
+}
+
+#[derive(Debug)]
+struct Fp8 {
+    grid: ScaleGrid,
+    codes: Placed,
+    scales_name: String,
+    scales: Placed,
 }
 
 /// Each tensor of this type with a `{name}{suffix}` beside it becomes one of numbers.
@@ -76,8 +85,13 @@ pub(super) fn take(entries: &mut EntryTable, suffix: &str) -> Result<BTreeMap<St
         let others = ["input_scale", "activation_scale"];
         let stem = name.strip_suffix("weight").unwrap_or(&name);
         let others = others.iter().map(|other| format!("{stem}{other}")).filter(|other| entries.contains_key(other));
-        let companions = iter::once(scales_name).chain(others).collect();
-        found.insert(name, Quantized { form: CodeForm::Fp8(grid), codes, scales, companions });
+        let companions = iter::once(scales_name.clone()).chain(others).collect();
+        let width = grid.dims.1;
+        let n_rows = codes.1.n_values() / width.max(1);
+        let size_bytes = n_rows as u64 * (width + grid.per_row() * size_of::<f32>()) as u64;
+        let shard = codes.0;
+        let form = Arc::new(Fp8 { grid, codes, scales_name, scales });
+        found.insert(name, Quantized { form, width, shard, size_bytes, companions });
     }
     Ok(found)
 }
@@ -87,30 +101,23 @@ fn is_exponent(entry: &TensorEntry) -> bool {
     ["F8_E8M0", "U8"].contains(&entry.dtype_name.as_str())
 }
 
-/// Fills `out` with the numbers from `first` on.
-pub(super) fn fill(
-    stored: StoredBytes<'_>,
-    codes: &(usize, TensorEntry),
-    scales: (&str, &(usize, TensorEntry)),
-    grid: ScaleGrid,
-    (first, out): (usize, &mut [f32]),
-) -> Result<(), LoadError> {
-    let (values, scales) = (values(), numbers(stored, scales)?);
-    out.par_chunks_mut(PIECE).enumerate().try_for_each(|(nth, piece)| {
-        let first = first + nth * PIECE;
-        let bytes = stored.bytes(codes, first, piece.len())?;
-        let mut at = 0;
-        while at < piece.len() {
-            let (scale, n) = grid.run(first + at);
-            let end = (at + n).min(piece.len());
-            let scale = scales.get(scale).copied().unwrap_or(f32::NAN);
-            for (out, byte) in piece[at..end].iter_mut().zip(&bytes[at..end]) {
-                *out = values[usize::from(*byte)] * scale;
-            }
-            at = end;
-        }
-        Ok(())
-    })
+impl StoredForm for Fp8 {
+    fn rows(&self, stored: StoredBytes<'_>, rows: Range<usize>) -> Result<RowPart, LoadError> {
+        let width = self.grid.dims.1;
+        let all = numbers(stored, (&self.scales_name, &self.scales))?;
+        let scales =
+            rows.clone().flat_map(|row| self.grid.of_row(row)).map(|at| all.get(at).copied().unwrap_or(f32::NAN));
+        Ok(RowPart::Codes(CodeRows {
+            width,
+            code_width: CodeWidth::Eight,
+            codes: stored.bytes(&self.codes, rows.start * width, rows.len() * width)?,
+            values: Arc::from(values()),
+            form: GroupForm::Scaled { again: 1.0 },
+            groups: Groups::Runs(self.grid.block.1),
+            scales: GroupNumbers::new(scales.collect()),
+            offsets: GroupNumbers::none(),
+        }))
+    }
 }
 
 /// A tensor of scales.
@@ -153,12 +160,10 @@ mod tests {
     fn scales_are_those_of_the_blocks_that_numbers_lie_in() {
         // Two matrices of 4 × 6 under scales of 2 × 3 numbers each.
         let grid = ScaleGrid::new(&[2, 4, 6], &[2, 2, 2]).unwrap();
-        assert_eq!(grid.run(0), (0, 3));
-        assert_eq!(grid.run(4), (1, 2));
-        assert_eq!(grid.run(24 + 3 * 6 + 5), (7, 1));
-        let of_rows = ScaleGrid::new(&[4, 6], &[4, 1]).unwrap();
-        assert_eq!(of_rows.run(13), (2, 5));
-        assert_eq!(ScaleGrid::new(&[4, 6], &[]).unwrap().run(23), (0, 1));
+        assert_eq!([0, 1, 2, 7].map(|row| grid.of_row(row)), [0..2, 0..2, 2..4, 6..8]);
+        assert_eq!(ScaleGrid::new(&[4, 6], &[4, 1]).unwrap().of_row(2), 2..3);
+        let one = ScaleGrid::new(&[4, 6], &[]).unwrap();
+        assert_eq!((one.of_row(3), one.per_row()), (0..1, 1));
         for (shape, scales) in [(&[4, 6][..], &[3, 2][..]), (&[4, 6][..], &[4][..]), (&[2, 4, 6][..], &[3, 2, 2][..])] {
             assert!(ScaleGrid::new(shape, scales).is_none(), "{scales:?}");
         }

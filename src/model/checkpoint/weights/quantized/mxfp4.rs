@@ -1,25 +1,30 @@
 //! MXFP4, as gpt-oss is published: 16 bytes hold 32 numbers of four bits, the even ones in the lower halves, and a byte
 //! beside them the power of two that multiplies them all.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
-use rayon::prelude::*;
-
-use super::{CodeForm, EntryTable, PIECE, Quantized, StoredBytes};
+use super::{EntryTable, Placed, Quantized, StoredBytes, StoredForm};
 use crate::model::{
     LoadError,
     checkpoint::weights::entry::{Dtype, TensorEntry},
+    kernels::{BlockPart, BlockType, RowPart},
 };
 
 /// How names of the numbers end, and of their exponents.
-pub(super) const BLOCKS: &str = "_blocks";
+const BLOCKS: &str = "_blocks";
 const SCALES: &str = "_scales";
 /// What the audit calls the type.
 const NAME: &str = "MXFP4";
 /// Numbers that share an exponent.
 const BLOCK: usize = 32;
-/// What four bits stand for.
-const VALUES: [f32; 16] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
+
+#[derive(Debug)]
+struct Mxfp4 {
+    codes: Placed,
+    exponents: Placed,
+    /// Blocks in a row.
+    n_blocks: usize,
+}
 
 /// `{name}_blocks` `[…, d_out, n_blocks, 16]` and `{name}_scales` `[…, d_out, n_blocks]` become `{name}_blocks`
 /// `[…, d_out, 32 · n_blocks]`.
@@ -39,17 +44,20 @@ pub(super) fn take(entries: &mut EntryTable) -> Result<BTreeMap<String, Quantize
         if let Some(last) = whole.last_mut() {
             *last *= BLOCK;
         }
-        // All of them are numbers of this type: three bits of a mantissa and a power of two.
+        let (width, n_blocks) = (whole.last().copied().unwrap_or(0), of_blocks.last().copied().unwrap_or(0));
+        let size_bytes = of_blocks.iter().product::<usize>() as u64 * BlockType::Mxfp4.size_bytes() as u64;
+        let (shard, start) = (codes.0, codes.1.start);
         let entry = TensorEntry {
             dtype_name: NAME.to_owned(),
-            dtype: Some(Dtype::Bf16),
+            dtype: Some(Dtype::F32),
             shape: whole,
             order: None,
             shift: 0.0,
-            start: codes.1.start,
+            start,
         };
-        entries.insert(name.clone(), (codes.0, entry));
-        found.insert(name, Quantized { form: CodeForm::Mxfp4, codes, scales, companions: vec![scales_name] });
+        entries.insert(name.clone(), (shard, entry));
+        let form = Arc::new(Mxfp4 { codes, exponents: scales, n_blocks });
+        found.insert(name, Quantized { form, width, shard, size_bytes, companions: vec![scales_name] });
     }
     Ok(found)
 }
@@ -58,25 +66,34 @@ fn is_bytes(entry: &TensorEntry) -> bool {
     entry.dtype_name == "U8" && entry.order.is_none()
 }
 
-/// Fills `out` with the numbers from `first` on, the first of a block.
-pub(super) fn fill(
-    stored: StoredBytes<'_>,
-    (codes, scales): (&(usize, TensorEntry), &(usize, TensorEntry)),
-    first: usize,
-    out: &mut [f32],
-) -> Result<(), LoadError> {
-    out.par_chunks_mut(PIECE).enumerate().try_for_each(|(nth, piece)| {
-        let first = first + nth * PIECE;
-        let bytes = stored.bytes(codes, first / 2, piece.len() / 2)?;
-        let exponents = stored.bytes(scales, first / BLOCK, piece.len() / BLOCK)?;
-        for ((out, bytes), exponent) in piece.chunks_exact_mut(BLOCK).zip(bytes.chunks_exact(BLOCK / 2)).zip(exponents)
-        {
-            let scale = (f32::from(exponent) - 127.0).exp2();
-            for (pair, byte) in out.chunks_exact_mut(2).zip(bytes) {
-                pair[0] = VALUES[usize::from(byte & 15)] * scale;
-                pair[1] = VALUES[usize::from(byte >> 4)] * scale;
-            }
+impl StoredForm for Mxfp4 {
+    fn rows(&self, stored: StoredBytes<'_>, rows: Range<usize>) -> Result<RowPart, LoadError> {
+        let (first, n) = (rows.start * self.n_blocks, rows.len() * self.n_blocks);
+        let exponents = stored.bytes(&self.exponents, first, n)?;
+        let codes = stored.bytes(&self.codes, first * BLOCK / 2, n * BLOCK / 2)?;
+        let mut bytes = Vec::with_capacity(n * BlockType::Mxfp4.size_bytes());
+        for (codes, exponent) in codes.as_chunks::<{ BLOCK / 2 }>().0.iter().zip(exponents) {
+            bytes.push(exponent);
+            bytes.extend(halves(codes));
         }
-        Ok(())
-    })
+        Ok(RowPart::Blocks(BlockPart { kind: BlockType::Mxfp4, bytes }))
+    }
+}
+
+/// The numbers of a block with the first half of them in the lower halves of bytes, from pairs of neighbours.
+fn halves(pairs: &[u8; BLOCK / 2]) -> [u8; BLOCK / 2] {
+    let code = |at: usize| pairs[at / 2] >> (at % 2 * 4) & 0xf;
+    std::array::from_fn(|at| code(at) | code(at + BLOCK / 2) << 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_come_apart() {
+        // The numbers 0 … 15 twice, two in a byte.
+        let pairs = std::array::from_fn(|at| (at % 8 * 2) as u8 | ((at % 8 * 2 + 1) << 4) as u8);
+        assert_eq!(halves(&pairs), std::array::from_fn(|at| (at | at << 4) as u8));
+    }
 }
