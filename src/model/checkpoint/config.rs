@@ -4,7 +4,7 @@
 //! The only place that knows the names of the Hugging Face libraries for sizes.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -41,6 +41,16 @@ pub(crate) struct Config {
     /// Names that the file leaves to the family.
     pub(super) defaulted: BTreeSet<String>,
     type_of_class: TypeOfClass,
+    /// The GGUF file that stands for it.
+    gguf: Option<Arc<GgufSources>>,
+}
+
+/// Where the values of a configuration are from that a GGUF file stands for.
+#[derive(Debug)]
+struct GgufSources {
+    file: String,
+    /// Key of the metadata, or tensor, by the name of the value.
+    sources: BTreeMap<String, String>,
 }
 
 /// The `model_type` that the name of a class implies.
@@ -48,7 +58,12 @@ type TypeOfClass = fn(&str) -> Option<&'static str>;
 
 impl Config {
     pub fn read(files: &ModelFiles, type_of_class: TypeOfClass) -> Result<Self, LoadError> {
-        let config = Self::optional(files, FILE)?.map(|config| Self { type_of_class, ..config });
+        let config = Self::optional(files, FILE)?.map(|config| {
+            let sources = files.gguf_sources().zip(files.chosen_weights());
+            let gguf = sources
+                .map(|(sources, file)| Arc::new(GgufSources { file: file.to_owned(), sources: sources.clone() }));
+            Self { type_of_class, gguf, ..config }
+        });
         config.ok_or_else(|| {
             let path = files.location();
             let error = match (files.adapter(), files.chosen_weights()) {
@@ -80,6 +95,7 @@ impl Config {
                 scope: String::new(),
                 defaulted: BTreeSet::new(),
                 type_of_class: |_| None,
+                gguf: None,
             })),
             Ok(_) => Err(LoadError::Config { file: file.to_owned(), path, reason: "it is not an object".to_owned() }),
             Err(error) => Err(LoadError::Config { file: file.to_owned(), path, reason: error.to_string() }),
@@ -89,12 +105,30 @@ impl Config {
     /// Something that the file asks for in good order, and that is not computed here. To follow “cannot be
     /// opened: ”.
     pub fn unsupported(&self, reason: impl Into<String>) -> LoadError {
-        LoadError::Unsupported { file: self.file.to_owned(), path: self.path.clone(), reason: reason.into() }
+        let (file, reason) = self.as_stored(reason.into());
+        LoadError::Unsupported { file, path: self.path.clone(), reason }
     }
 
     /// An error about this file.
     pub fn error(&self, reason: impl Into<String>) -> LoadError {
-        LoadError::Config { file: self.file.to_owned(), path: self.path.clone(), reason: reason.into() }
+        let (file, reason) = self.as_stored(reason.into());
+        LoadError::Config { file, path: self.path.clone(), reason }
+    }
+
+    /// The file that says this, and `reason` with its own names of values.
+    fn as_stored(&self, reason: String) -> (String, String) {
+        let Some(gguf) = &self.gguf else { return (self.file.to_owned(), reason) };
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let mut told = String::with_capacity(reason.len());
+        let mut rest = reason.as_str();
+        while let Some(start) = rest.find(is_of_name) {
+            let end = rest[start..].find(|c| !is_of_name(c)).map_or(rest.len(), |len| start + len);
+            let name = &rest[start..end];
+            told.push_str(&rest[..start]);
+            told.push_str(gguf.sources.get(name).map_or(name, String::as_str));
+            rest = &rest[end..];
+        }
+        (gguf.file.clone(), told + rest)
     }
 
     /// Where the model is, for messages.
@@ -159,7 +193,8 @@ impl Config {
     pub fn n_heads(&self, d_model: usize) -> Result<usize, LoadError> {
         let n_heads = self.size(&N_HEADS, MAX_WIDTH)?;
         if !d_model.is_multiple_of(n_heads) {
-            return Err(self.error(format!("{n_heads} heads do not divide a width of {d_model}")));
+            let name = self.get(&N_HEADS).map_or(N_HEADS[0], |(name, _)| name);
+            return Err(self.error(format!("{n_heads} heads do not divide a width of {d_model} ({name})")));
         }
         Ok(n_heads)
     }
@@ -168,7 +203,7 @@ impl Config {
     pub fn n_kv_heads(&self, n_heads: usize) -> Result<usize, LoadError> {
         let n = self.optional_size(&["num_key_value_heads", "num_kv_heads"], MAX_WIDTH)?.unwrap_or(n_heads);
         if !n_heads.is_multiple_of(n) {
-            return Err(self.error(format!("{n} key/value heads do not divide {n_heads} heads")));
+            return Err(self.error(format!("{n} key/value heads do not divide {n_heads} heads (num_key_value_heads)")));
         }
         Ok(n)
     }
@@ -326,8 +361,8 @@ impl Config {
     fn inner(&self, name: &str, values: Map<String, Value>) -> Self {
         let scope = format!("{}{name}.", self.scope);
         let (file, path) = (self.file, self.path.clone());
-        let (asked, type_of_class) = (Arc::clone(&self.asked), self.type_of_class);
-        Self { values, file, path, asked, scope, defaulted: BTreeSet::new(), type_of_class }
+        let (asked, type_of_class, gguf) = (Arc::clone(&self.asked), self.type_of_class, self.gguf.clone());
+        Self { values, file, path, asked, scope, defaulted: BTreeSet::new(), type_of_class, gguf }
     }
 
     /// A number of pixels, or `[height, width]`.

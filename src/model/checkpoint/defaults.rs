@@ -47,7 +47,9 @@ impl Config {
         let default = default.filter(|_| !self.values.contains_key("num_key_value_heads"));
         match default {
             Some(n) if n_heads.is_multiple_of(n) => Ok(n),
-            Some(n) => Err(self.error(format!("{n} key/value heads do not divide {n_heads} heads"))),
+            Some(n) => {
+                Err(self.error(format!("{n} key/value heads do not divide {n_heads} heads (num_key_value_heads)")))
+            }
             None => self.n_kv_heads(n_heads),
         }
     }

@@ -4,7 +4,7 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     io::{self, Cursor, ErrorKind, Read, Seek},
     path::{Path, PathBuf},
@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     formats::{self, FORMATS, GGUF_EXTENSION, WEIGHTS_EXTENSIONS, way_of_adapter},
-    gguf::{GgufError, GgufModel, MAGIC, MappedTensor},
+    gguf::{GgufError, GgufFile, GgufModel, MAGIC, MappedTensor},
 };
 use crate::{model::LoadError, text::checkpoint_name};
 
@@ -55,7 +55,10 @@ enum FilesSource {
         files: &'static [(&'static str, &'static [u8])],
     },
     Gguf {
+        /// The first file of the model.
         path: PathBuf,
+        /// All of them, in order.
+        parts: Vec<PathBuf>,
         model: Arc<GgufModel>,
     },
 }
@@ -137,12 +140,27 @@ impl ModelFiles {
         let location = path.display().to_string();
         let name = || path.file_name().map_or_else(|| location.clone(), |name| name.to_string_lossy().into_owned());
         let read = || {
-            let mut file = File::open(path)?;
-            let len = file.metadata()?.len();
-            GgufModel::read(&mut file, len)
+            let own = name();
+            let part = |path: &Path, name: String| {
+                let file = File::open(path)?;
+                let len = file.metadata()?.len();
+                GgufFile::read(name, file, len)
+            };
+            let first = part(path, own.clone())?;
+            let names = first.names_of_parts()?;
+            let mut first = Some(first);
+            let parts = names.iter().map(|name| match first.take_if(|_| *name == own) {
+                Some(first) => Ok(first),
+                None => part(&path.with_file_name(name), name.clone()).map_err(|error| of_part(name, error)),
+            });
+            let model = GgufModel::of(parts.collect::<Result<_, _>>()?)?;
+            Ok((model, names.iter().map(|name| path.with_file_name(name)).collect::<Vec<_>>()))
         };
         match read() {
-            Ok(model) => Ok(Self::at(FilesSource::Gguf { path: path.to_owned(), model: Arc::new(model) })),
+            Ok((model, parts)) => {
+                let path = parts.first().map_or_else(|| path.to_owned(), Clone::clone);
+                Ok(Self::at(FilesSource::Gguf { path, parts, model: Arc::new(model) }))
+            }
             Err(error) => Err(match error {
                 GgufError::Damaged(reason) => LoadError::Damaged { file: name(), path: location.clone(), reason },
                 GgufError::Unsupported(reason) => {
@@ -229,7 +247,11 @@ impl ModelFiles {
                 let absolute = fs::canonicalize(root).unwrap_or_else(|_| root.clone());
                 checkpoint_name(&absolute).unwrap_or_else(|| "model".to_owned())
             }
-            FilesSource::Gguf { path, .. } => checkpoint_name(path).unwrap_or_else(|| "model".to_owned()),
+            FilesSource::Gguf { path, .. } => {
+                let name = checkpoint_name(path).unwrap_or_else(|| "model".to_owned());
+                // The first part is called after all of them.
+                name.split_once("-00001-of-").map_or_else(|| name.clone(), |(stem, _)| stem.to_owned())
+            }
             FilesSource::Embedded { name, .. } => name.clone(),
         }
     }
@@ -247,7 +269,7 @@ impl ModelFiles {
     pub fn location_of(&self, name: &str) -> String {
         match &self.place {
             FilesSource::Folder { root, .. } => root.join(name).display().to_string(),
-            FilesSource::Gguf { path, .. } => path.display().to_string(),
+            FilesSource::Gguf { path, parts, .. } => part_of(parts, name).unwrap_or(path).display().to_string(),
             FilesSource::Embedded { name: model, .. } => format!("{model}/{name}"),
         }
     }
@@ -266,18 +288,28 @@ impl ModelFiles {
         matches!(self.place, FilesSource::Gguf { .. })
     }
 
-    /// The tensors of a GGUF file, where this is one.
-    pub(super) fn gguf_tensors(&self) -> Option<&[MappedTensor]> {
-        match &self.place {
-            FilesSource::Gguf { model, .. } => Some(&model.tensors),
-            FilesSource::Folder { .. } | FilesSource::Embedded { .. } => None,
-        }
+    /// The names of the files of a model in GGUF files, where this is one, in order.
+    pub(super) fn gguf_names(&self) -> Option<Vec<String>> {
+        let FilesSource::Gguf { parts, .. } = &self.place else { return None };
+        Some(parts.iter().map(|part| file_name(part)).collect())
+    }
+
+    /// The tensors that one of these files has.
+    pub(super) fn gguf_tensors(&self, name: &str) -> Option<impl Iterator<Item = &MappedTensor>> {
+        let FilesSource::Gguf { parts, model, .. } = &self.place else { return None };
+        let part = parts.iter().position(|part| file_name(part) == name).unwrap_or(0);
+        Some(model.tensors.iter().filter(move |tensor| tensor.part == part))
+    }
+
+    /// What of a GGUF file each value of its configuration is from, key or tensor.
+    pub(super) fn gguf_sources(&self) -> Option<&BTreeMap<String, String>> {
+        let FilesSource::Gguf { model, .. } = &self.place else { return None };
+        Some(&model.sources)
     }
 
     /// Whether weights that can be read are there, in one file or in shards.
     pub fn has_weights(&self) -> bool {
-        self.gguf_tensors().is_some()
-            || FORMATS.iter().any(|(single, index)| self.contains(single) || self.contains(index))
+        self.is_gguf() || FORMATS.iter().any(|(single, index)| self.contains(single) || self.contains(index))
     }
 
     /// The adapter in this place, if there is one.
@@ -323,7 +355,9 @@ impl ModelFiles {
                 .filter(fs::Metadata::is_file)
                 .map(|metadata| metadata.len())
                 .sum(),
-            FilesSource::Gguf { path, .. } => fs::metadata(path).map_or(0, |metadata| metadata.len()),
+            FilesSource::Gguf { parts, .. } => {
+                parts.iter().filter_map(|part| fs::metadata(part).ok()).map(|metadata| metadata.len()).sum()
+            }
             FilesSource::Embedded { files, .. } => files.iter().map(|(_, bytes)| bytes.len() as u64).sum(),
         }
     }
@@ -337,7 +371,7 @@ impl ModelFiles {
         }
         let (root, chosen) = match &self.place {
             FilesSource::Folder { root, weights } => (root, weights.as_deref().unwrap_or_default()),
-            FilesSource::Gguf { path, .. } => return identify_file(path, tell),
+            FilesSource::Gguf { parts, .. } => return parts.iter().for_each(|part| identify_file(part, tell)),
             FilesSource::Embedded { name, .. } => return tell(name.as_bytes()),
         };
         tell(fs::canonicalize(root).unwrap_or_else(|_| root.clone()).as_os_str().as_encoded_bytes());
@@ -354,9 +388,7 @@ impl ModelFiles {
     pub fn contains(&self, name: &str) -> bool {
         match &self.place {
             FilesSource::Folder { root, .. } => root.join(name).is_file(),
-            FilesSource::Gguf { path, model } => {
-                model.files.contains_key(name) || path.file_name().is_some_and(|file| file == name)
-            }
+            FilesSource::Gguf { parts, model, .. } => model.files.contains_key(name) || part_of(parts, name).is_some(),
             FilesSource::Embedded { files, .. } => files.iter().any(|(file, _)| *file == name),
         }
     }
@@ -412,13 +444,34 @@ impl ModelFiles {
     pub(crate) fn reader(&self, name: &str) -> io::Result<(Box<dyn ReadSeek>, u64)> {
         match &self.place {
             FilesSource::Folder { root, .. } => opened(&root.join(name)),
-            FilesSource::Gguf { path, .. } => opened(path),
+            FilesSource::Gguf { path, parts, .. } => opened(part_of(parts, name).unwrap_or(path)),
             FilesSource::Embedded { files, .. } => {
                 let bytes = files.iter().find(|(file, _)| *file == name).map(|(_, bytes)| *bytes);
                 let bytes = bytes.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
                 Ok((Box::new(Cursor::new(bytes)), bytes.len() as u64))
             }
         }
+    }
+}
+
+/// The file of this name.
+fn part_of<'p>(parts: &'p [PathBuf], name: &str) -> Option<&'p PathBuf> {
+    parts.iter().find(|part| file_name(part) == name)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// What is wrong with a file, of which another one is a part.
+fn of_part(name: &str, error: GgufError) -> GgufError {
+    match error {
+        GgufError::Damaged(reason) => GgufError::Damaged(format!("of its part {name}, {reason}")),
+        GgufError::Unsupported(reason) => GgufError::Unsupported(format!("of its part {name}, {reason}")),
+        GgufError::Io(error) if error.kind() == ErrorKind::NotFound => {
+            GgufError::Damaged(format!("its part {name} is missing"))
+        }
+        GgufError::Io(error) => GgufError::Damaged(format!("its part {name} cannot be read ({error})")),
     }
 }
 

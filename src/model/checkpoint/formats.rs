@@ -14,9 +14,14 @@ pub(super) const WEIGHTS_EXTENSIONS: [&str; 4] = ["safetensors", "bin", "pt", "p
 /// What GGUF files are called, llama.cpp's, which are whole models.
 pub(super) const GGUF_EXTENSION: &str = "gguf";
 
-/// Whether a file, by its name in small letters, is such a model, and not its part for pictures.
+/// Whether a file, by its name in small letters, is such a model or the first part of one, and not its part for pictures.
 pub(super) fn is_gguf_model(name: &str) -> bool {
-    ends(name, &[".gguf"]) && !file_name(name).starts_with("mmproj")
+    let is_later = name.strip_suffix(".gguf").and_then(|stem| stem.rsplit_once("-of-")).is_some_and(|(before, n)| {
+        let is_number = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+        let nth = before.rsplit_once('-').map_or("", |(_, nth)| nth);
+        is_number(n) && is_number(nth) && nth != "00001"
+    });
+    ends(name, &[".gguf"]) && !file_name(name).starts_with("mmproj") && !is_later
 }
 
 /// How an adapter becomes a part of its model.

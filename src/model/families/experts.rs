@@ -148,7 +148,19 @@ impl ExpertShape {
         let router = map(weights, &format!("{block}.router"), (d_model, n), true)?;
         let [up, down] = ["gate_up_proj", "down_proj"].map(|name| format!("{block}.experts.{name}"));
         let gate_first: Vec<usize> = (0..width).map(|idx| 2 * idx).chain((0..width).map(|idx| 2 * idx + 1)).collect();
+        // GGUF files have them apart.
+        let apart = |expert: usize, name: &str| format!("{block}.experts.{expert}.{name}");
+        let are_apart = weights.has(&format!("{}.weight", apart(0, "down_proj")));
         let experts = (0..n).map(|expert| {
+            if are_apart {
+                let [gate, up, down] = ["gate_proj", "up_proj", "down_proj"].map(|name| apart(expert, name));
+                return Ok(Dense {
+                    up: weights.linear(&[&gate, &up], (d_model, width), Stored::OutIn, true)?,
+                    activation: Activation::Silu,
+                    gated: true,
+                    down: map(weights, &down, (width, d_model), true)?,
+                });
+            }
             Ok(Dense {
                 up: weights.linear_of_joined(&up, (expert, n), (d_model, 2 * width), Some(&gate_first))?,
                 activation: Activation::Silu,

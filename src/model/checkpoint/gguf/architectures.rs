@@ -7,8 +7,8 @@ use super::{
     names::NamePair,
     tables::{
         ATTENTION, ATTENTION_PAIRED, BERT, BLOOM, EMBEDDING, EXPERTS, GEMMA_2_NORMS, GEMMA_EMBEDDING, GEMMA_NORMS,
-        GEMMA_QK_NORMS, GLM_4, GPT_2, GPT_NEOX, MIXTRAL, MLP, NORMS, OLMO_2, PHI_2, PHI_3, QK_NORMS, SHARED_EXPERT,
-        STABLELM, T5, T5_GATED, T5_PLAIN,
+        GEMMA_QK_NORMS, GLM_4, GPT_2, GPT_NEOX, GPT_OSS, MIXTRAL, MIXTRAL_APART, MLP, NOMIC_BERT, NORMS, OLMO_2, PHI_2,
+        PHI_3, QK_NORMS, SHARED_EXPERT, STABLELM, STARCODER_2, T5, T5_GATED, T5_PLAIN,
     },
 };
 
@@ -35,7 +35,7 @@ pub(super) fn known() -> String {
 const ARCHITECTURES: &[Architecture] = &[
     Architecture {
         name: "llama",
-        tables: |facts| vec![EMBEDDING, ATTENTION_PAIRED, NORMS, if has_experts(facts) { MIXTRAL } else { MLP }],
+        tables: |facts| vec![EMBEDDING, ATTENTION_PAIRED, NORMS, mixed_mlp(facts)],
         config: llama,
     },
     Architecture { name: "qwen2", tables: |_| vec![EMBEDDING, ATTENTION, NORMS, MLP], config: qwen2 },
@@ -70,7 +70,11 @@ const ARCHITECTURES: &[Architecture] = &[
     Architecture { name: "command-r", tables: |_| vec![EMBEDDING, ATTENTION, QK_NORMS, NORMS, MLP], config: cohere },
     Architecture { name: "cohere2", tables: |_| vec![EMBEDDING, ATTENTION, NORMS, MLP], config: cohere2 },
     Architecture { name: "glm4", tables: |_| vec![EMBEDDING, ATTENTION, GLM_4], config: glm4 },
+    Architecture { name: "mistral3", tables: |_| vec![EMBEDDING, ATTENTION_PAIRED, NORMS, MLP], config: mistral3 },
+    Architecture { name: "starcoder2", tables: |_| vec![EMBEDDING, ATTENTION, NORMS, STARCODER_2], config: starcoder2 },
+    Architecture { name: "gpt-oss", tables: |_| vec![EMBEDDING, ATTENTION, GPT_OSS], config: gpt_oss },
     Architecture { name: "bert", tables: |_| vec![BERT], config: bert },
+    Architecture { name: "nomic-bert", tables: |_| vec![NOMIC_BERT], config: nomic_bert },
     Architecture {
         name: "t5",
         tables: |facts| vec![T5, if is_gated(facts) { T5_GATED } else { T5_PLAIN }],
@@ -86,6 +90,15 @@ const ARCHITECTURES: &[Architecture] = &[
 /// Whether some layer has experts.
 fn has_experts(facts: &Facts<'_>) -> bool {
     facts.layers_with("ffn_gate_inp.weight").is_ok_and(|layers| !layers.is_empty())
+}
+
+/// The names of what follows attention in LLaMA and Mixtral.
+fn mixed_mlp(facts: &Facts<'_>) -> &'static [NamePair] {
+    match (has_experts(facts), facts.has("blk.0.ffn_gate.0.weight")) {
+        (false, _) => MLP,
+        (true, false) => MIXTRAL,
+        (true, true) => MIXTRAL_APART,
+    }
 }
 
 fn is_gated(facts: &Facts<'_>) -> bool {
@@ -245,8 +258,8 @@ fn gpt_neox(facts: &Facts<'_>) -> Result<ConfigMap, String> {
     let mut config = ConfigMap::new(facts, "gpt_neox", "GPTNeoXForCausalLM");
     sizes(facts, &mut config)?;
     // Its class knows no other heads than those that share the width.
-    config.0.remove("head_dim");
-    config.0.remove("num_key_value_heads");
+    config.values.remove("head_dim");
+    config.values.remove("num_key_value_heads");
     config.set("layer_norm_eps", facts.needed_number("attention.layer_norm_epsilon")?);
     config.set("use_parallel_residual", facts.flag("use_parallel_residual")?.unwrap_or(true));
     config.set("attention_bias", facts.has("blk.0.attn_qkv.bias"));
@@ -278,7 +291,7 @@ fn olmo2(facts: &Facts<'_>) -> Result<ConfigMap, String> {
     let mut config = decoder(facts, "olmo3", "Olmo3ForCausalLM")?;
     sliding(facts, &mut config, 4)?;
     rotary(facts, &mut config, Rotated::All, "rope_theta")?;
-    let theta = config.0.get("rope_theta").cloned();
+    let theta = config.values.get("rope_theta").cloned();
     let plain = serde_json::json!({ "rope_type": "default", "rope_theta": theta });
     config.set("rope_parameters", serde_json::json!({ "full_attention": plain, "sliding_attention": plain }));
     Ok(config)
@@ -343,6 +356,73 @@ fn cohere_rest(facts: &Facts<'_>, config: &mut ConfigMap) -> Result<(), String> 
     rotary(facts, config, Rotated::All, "rope_theta")
 }
 
+/// Mistral, or Ministral 3 where queries grow along the text.
+fn mistral3(facts: &Facts<'_>) -> Result<ConfigMap, String> {
+    let growth = facts.number("attention.temperature_scale")?;
+    let multiplier = facts.number("rope.scaling.yarn_log_multiplier")?;
+    let Some(growth) = growth.filter(|growth| *growth != 0.0) else {
+        facts.only("rope.scaling.yarn_log_multiplier", 0.0)?;
+        let mut config = decoder(facts, "mistral", "MistralForCausalLM")?;
+        config.set("sliding_window", serde_json::Value::Null);
+        rotary(facts, &mut config, Rotated::All, "rope_theta")?;
+        return Ok(config);
+    };
+    let mut config = decoder(facts, "ministral3", "Ministral3ForCausalLM")?;
+    rotary(facts, &mut config, Rotated::All, "rope_theta")?;
+    let theta = config.values.remove("rope_theta");
+    let mut section = config.values.remove("rope_scaling").unwrap_or_else(|| serde_json::json!({}));
+    let trained = facts.optional_size("rope.scaling.original_context_length")?;
+    // What angles are multiplied by is the same over the same.
+    let own = serde_json::json!({
+        "rope_type": section.get("rope_type").cloned().unwrap_or_else(|| "default".into()),
+        "rope_theta": theta,
+        "original_max_position_embeddings": trained.map_or_else(|| facts.size("context_length"), Ok)?,
+        "mscale": multiplier.unwrap_or(1.0),
+        "mscale_all_dim": multiplier.unwrap_or(1.0),
+        "llama_4_scaling_beta": growth,
+    });
+    if let (Some(section), Some(own)) = (section.as_object_mut(), own.as_object()) {
+        section.extend(own.clone());
+    }
+    let length = facts.optional_size("attention.temperature_length")?;
+    if length.is_some_and(|length| trained.is_some_and(|trained| trained != length)) {
+        return Err("its mistral3.attention.temperature_length is not that of its training".to_owned());
+    }
+    config.set("rope_parameters", section);
+    Ok(config)
+}
+
+fn starcoder2(facts: &Facts<'_>) -> Result<ConfigMap, String> {
+    let mut config = ConfigMap::new(facts, "starcoder2", "Starcoder2ForCausalLM");
+    sizes(facts, &mut config)?;
+    config.set("norm_epsilon", facts.needed_number("attention.layer_norm_epsilon")?);
+    config.set("use_bias", facts.has("blk.0.attn_q.bias"));
+    config.set_if("sliding_window", facts.optional_size("attention.sliding_window")?.filter(|width| *width > 0));
+    config.set("tie_word_embeddings", !facts.has("output.weight"));
+    rotary(facts, &mut config, Rotated::All, "rope_theta")?;
+    Ok(config)
+}
+
+fn gpt_oss(facts: &Facts<'_>) -> Result<ConfigMap, String> {
+    let mut config = decoder(facts, "gpt_oss", "GptOssForCausalLM")?;
+    experts(facts, &mut config, "num_local_experts", true)?;
+    facts.leave(&["expert_feed_forward_length"]);
+    config.set("intermediate_size", facts.dim("blk.0.ffn_gate_exps.weight", 1)?);
+    config.set("attention_bias", facts.has("blk.0.attn_q.bias"));
+    sliding(facts, &mut config, 2)?;
+    rotary(facts, &mut config, Rotated::All, "rope_theta")?;
+    let theta = config.values.remove("rope_theta");
+    let mut section =
+        config.values.remove("rope_scaling").unwrap_or_else(|| serde_json::json!({"rope_type": "default"}));
+    section["rope_theta"] = serde_json::json!(theta);
+    // As the class has it where nobody says.
+    if section["rope_type"] == "yarn" {
+        section["truncate"] = false.into();
+    }
+    config.set("rope_parameters", section);
+    Ok(config)
+}
+
 fn glm4(facts: &Facts<'_>) -> Result<ConfigMap, String> {
     let mut config = decoder(facts, "glm4", "Glm4ForCausalLM")?;
     config.set("attention_bias", facts.has("blk.0.attn_q.bias"));
@@ -363,6 +443,23 @@ fn bert(facts: &Facts<'_>) -> Result<ConfigMap, String> {
         return Err("it is an encoder whose tokens see only those before them, which is not supported".to_owned());
     }
     facts.leave(&["context_length", "vocab_size", "pooling_type"]);
+    Ok(config)
+}
+
+fn nomic_bert(facts: &Facts<'_>) -> Result<ConfigMap, String> {
+    let mut config = ConfigMap::new(facts, "nomic_bert", "NomicBertModel");
+    sizes(facts, &mut config)?;
+    config.values.remove("num_key_value_heads");
+    config.set("layer_norm_eps", facts.needed_number("attention.layer_norm_epsilon")?);
+    let n_segments = facts.dim("token_types.weight", 0)?;
+    // Of one kind the table is a row.
+    let is_row = facts.dim("token_types.weight", 1).is_err();
+    config.set("type_vocab_size", if is_row { 1 } else { n_segments });
+    if facts.flag("attention.causal")? == Some(true) {
+        return Err("it is an encoder whose tokens see only those before them, which is not supported".to_owned());
+    }
+    facts.leave(&["pooling_type"]);
+    rotary(facts, &mut config, Rotated::All, "rope_theta")?;
     Ok(config)
 }
 

@@ -1,16 +1,25 @@
 //! The `config.json` that a GGUF file stands for, from its metadata.
 
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+
 use serde_json::{Map, Value, json};
 
 use super::{facts::Facts, meta::MetaValue};
 
 /// A configuration that is being put together.
-pub(super) struct ConfigMap(pub Map<String, Value>);
+pub(super) struct ConfigMap {
+    pub values: Map<String, Value>,
+    /// What of the file each value is from, where one key or tensor says it.
+    pub sources: BTreeMap<String, String>,
+    /// What of the file was asked for last.
+    last: Rc<RefCell<Option<String>>>,
+}
 
 impl ConfigMap {
     /// What every file says.
     pub fn new(facts: &Facts<'_>, model_type: &str, class: &str) -> Self {
-        let mut config = Self(Map::new());
+        facts.last().take();
+        let mut config = Self { values: Map::new(), sources: BTreeMap::new(), last: facts.last() };
         config.set("model_type", model_type);
         config.set("architectures", vec![class]);
         for (key, name) in [("bos_token_id", "bos"), ("eos_token_id", "eos"), ("pad_token_id", "padding")] {
@@ -20,7 +29,12 @@ impl ConfigMap {
     }
 
     pub fn set(&mut self, key: &str, value: impl Into<Value>) {
-        self.0.insert(key.to_owned(), value.into());
+        // A value is put here as soon as it was read.
+        match self.last.take() {
+            Some(source) => self.sources.insert(key.to_owned(), source),
+            None => self.sources.remove(key),
+        };
+        self.values.insert(key.to_owned(), value.into());
     }
 
     pub fn set_if(&mut self, key: &str, value: Option<impl Into<Value>>) {
@@ -49,9 +63,9 @@ pub(super) fn decoder(facts: &Facts<'_>, model_type: &str, class: &str) -> Resul
 
 /// Sizes of a decoder.
 pub(super) fn sizes(facts: &Facts<'_>, config: &mut ConfigMap) -> Result<(), String> {
-    let n_heads = facts.size("attention.head_count")?;
     config.set("hidden_size", facts.size("embedding_length")?);
     config.set("num_hidden_layers", facts.n_layers()?);
+    let n_heads = facts.size("attention.head_count")?;
     config.set("num_attention_heads", n_heads);
     config.set("num_key_value_heads", facts.optional_size("attention.head_count_kv")?.unwrap_or(n_heads));
     config.set_if("intermediate_size", facts.optional_size("feed_forward_length")?);

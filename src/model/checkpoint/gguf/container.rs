@@ -48,6 +48,8 @@ pub(crate) struct StoredTensor {
     /// First byte, from the start of the file.
     pub start: u64,
     pub n_bytes: u64,
+    /// Number of the file of the model that it lies in.
+    pub part: usize,
 }
 
 impl Container {
@@ -150,7 +152,7 @@ impl Declaration {
         if !offset.is_multiple_of(alignment) {
             return Err(format!("begins at {offset}, which is no multiple of {alignment}"));
         }
-        Ok(StoredTensor { name, shape, kind, start: data_start + offset, n_bytes })
+        Ok(StoredTensor { name, shape, kind, start: data_start + offset, n_bytes, part: 0 })
     }
 }
 

@@ -4,6 +4,7 @@
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
+    rc::Rc,
 };
 
 use super::{container::StoredTensor, meta::MetaValue};
@@ -18,8 +19,10 @@ pub(super) struct Facts<'a> {
     pub architecture: &'a str,
     shapes: BTreeMap<&'a str, &'a [usize]>,
     /// Numbers of tensors that are read with the metadata.
-    factors: BTreeMap<&'a str, Vec<f32>>,
+    factors: BTreeMap<String, Vec<f32>>,
     asked: RefCell<BTreeSet<String>>,
+    /// The key or the tensor that was asked for last.
+    last: Rc<RefCell<Option<String>>>,
 }
 
 impl<'a> Facts<'a> {
@@ -27,23 +30,29 @@ impl<'a> Facts<'a> {
         metadata: &'a BTreeMap<String, MetaValue>,
         architecture: &'a str,
         tensors: &'a [StoredTensor],
-        factors: BTreeMap<&'a str, Vec<f32>>,
+        factors: BTreeMap<String, Vec<f32>>,
     ) -> Self {
         let shapes = tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.shape.as_slice())).collect();
-        Self { metadata, architecture, shapes, factors, asked: RefCell::default() }
+        Self { metadata, architecture, shapes, factors, asked: RefCell::default(), last: Rc::default() }
     }
 
     /// The value of a key of the architecture.
     pub fn value(&self, key: &str) -> Option<&'a MetaValue> {
         let key = format!("{}.{key}", self.architecture);
         let value = self.metadata.get(&key);
-        self.asked.borrow_mut().insert(key);
+        self.asked.borrow_mut().insert(key.clone());
+        *self.last.borrow_mut() = Some(key);
         value
+    }
+
+    /// Where the source that was asked for last is told, key or tensor.
+    pub fn last(&self) -> Rc<RefCell<Option<String>>> {
+        Rc::clone(&self.last)
     }
 
     /// A size that must be there.
     pub fn size(&self, key: &str) -> Result<u64, String> {
-        self.optional_size(key)?.ok_or_else(|| format!("it does not say {}.{key}", self.architecture))
+        self.optional_size(key)?.ok_or_else(|| format!("its metadata have no {}.{key}", self.architecture))
     }
 
     /// A size, which may be given for each layer, if it is the same in all.
@@ -74,7 +83,7 @@ impl<'a> Facts<'a> {
 
     /// A number that must be there.
     pub fn needed_number(&self, key: &str) -> Result<f64, String> {
-        self.number(key)?.ok_or_else(|| format!("it does not say {}.{key}", self.architecture))
+        self.number(key)?.ok_or_else(|| format!("its metadata have no {}.{key}", self.architecture))
     }
 
     pub fn flag(&self, key: &str) -> Result<Option<bool>, String> {
@@ -130,6 +139,7 @@ impl<'a> Facts<'a> {
     /// One dimension of a tensor.
     pub fn dim(&self, tensor: &str, idx: usize) -> Result<u64, String> {
         let dim = self.shapes.get(tensor).and_then(|shape| shape.get(idx));
+        *self.last.borrow_mut() = Some(format!("the tensor {tensor}"));
         dim.map(|dim| *dim as u64).ok_or_else(|| format!("it lacks the tensor {tensor}"))
     }
 

@@ -18,6 +18,8 @@ pub(super) enum Change {
     Stacked,
     /// The only row of a matrix was made a vector.
     OneRow,
+    /// It was given an ending.
+    Ended,
     /// It is read with the metadata.
     Metadata,
 }
@@ -72,6 +74,8 @@ pub(crate) struct MappedTensor {
     pub shift: f32,
     /// First byte, from the start of the file.
     pub start: u64,
+    /// Number of the file of the model that it lies in.
+    pub part: usize,
 }
 
 /// What is made of one tensor.
@@ -87,16 +91,20 @@ pub(super) fn mapped(
     let unknown = || format!("it has a tensor {name}, which is not known in this architecture");
     let (own, layer) = without_layer(name);
     let (own, ending) = own.rsplit_once('.').ok_or_else(unknown)?;
-    let pair = tables.iter().copied().flatten().find(|pair| pair.own == own).ok_or_else(unknown)?;
+    let (own, part) = without_part(own);
+    let pair = tables.iter().copied().flatten().find(|pair| pair.own == own.as_str()).ok_or_else(unknown)?;
     if !["weight", "bias"].contains(&ending) {
         return Err(unknown());
     }
     let hub = format!("{}.{ending}", pair.hub.replace("{}", layer));
+    // Where parts are stacked, the name is cut up with them.
+    let hub = if part.is_empty() { hub } else { hub.replace(PART, part) };
     let misshapen = || format!("its tensor {name} has the shape {:?}", tensor.shape);
     let (kind, shape, start) = (tensor.kind, tensor.shape.clone(), tensor.start);
-    let whole = MappedTensor { name: hub, kind, shape, order: None, shift: 0.0, start };
+    let whole = MappedTensor { name: hub, kind, shape, order: None, shift: 0.0, start, part: tensor.part };
     let mapped = match pair.change {
         Change::Nothing => whole,
+        Change::Ended => MappedTensor { name: pair.hub.replace("{}", layer), ..whole },
         Change::Metadata => return Ok(Vec::new()),
         Change::PlusOne => MappedTensor { shift: -1.0, ..whole },
         Change::OneRow => match whole.shape[..] {
@@ -135,6 +143,19 @@ fn without_layer(name: &str) -> (String, &str) {
     (format!("{}{{}}{rest}", &name[..at]), layer)
 }
 
+/// What stands in names for the number of a part of a layer.
+const PART: &str = "{part}";
+
+/// A name with [`PART`] for the number that it ends with, and that number.
+fn without_part(name: &str) -> (String, &str) {
+    match name.rsplit_once('.') {
+        Some((before, part)) if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) => {
+            (format!("{before}.{PART}"), part)
+        }
+        _ => (name.to_owned(), ""),
+    }
+}
+
 /// A matrix or a vector whose rows are split in two dimensions and what remains, in an order of which `strides` gives the
 /// steps along these three from the rows that remain and their width. `None` where they do not split so.
 fn split_rows(
@@ -160,7 +181,7 @@ fn stacked(whole: &MappedTensor) -> Option<Vec<MappedTensor>> {
     let (&n, shape) = whole.shape.split_first().filter(|(n, rest)| **n <= MOST && !rest.is_empty())?;
     let n_bytes = whole.kind.bytes_of(shape.iter().product::<usize>() as u64)?;
     let part = |idx: usize| MappedTensor {
-        name: whole.name.replace("{part}", &idx.to_string()),
+        name: whole.name.replace(PART, &idx.to_string()),
         shape: shape.to_vec(),
         start: whole.start + idx as u64 * n_bytes,
         ..whole.clone()

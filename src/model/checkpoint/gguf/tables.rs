@@ -55,6 +55,14 @@ pub(super) const MIXTRAL: &[NamePair] = &[
     changed("blk.{}.ffn_down_exps", "model.layers.{}.block_sparse_moe.experts.{part}.w2", Change::Stacked),
 ];
 
+/// Experts one by one, as files from before April 2024 have them.
+pub(super) const MIXTRAL_APART: &[NamePair] = &[
+    same("blk.{}.ffn_gate_inp", "model.layers.{}.block_sparse_moe.gate"),
+    same("blk.{}.ffn_gate.{part}", "model.layers.{}.block_sparse_moe.experts.{part}.w1"),
+    same("blk.{}.ffn_up.{part}", "model.layers.{}.block_sparse_moe.experts.{part}.w3"),
+    same("blk.{}.ffn_down.{part}", "model.layers.{}.block_sparse_moe.experts.{part}.w2"),
+];
+
 pub(super) const EXPERTS: &[NamePair] = &[
     same("blk.{}.ffn_gate_inp", "model.layers.{}.mlp.gate"),
     changed("blk.{}.ffn_gate_exps", "model.layers.{}.mlp.experts.{part}.gate_proj", Change::Stacked),
@@ -98,6 +106,19 @@ pub(super) const GLM_4: &[NamePair] = &[
     same("blk.{}.post_ffw_norm", "model.layers.{}.post_mlp_layernorm"),
     same("blk.{}.ffn_up", "model.layers.{}.mlp.gate_up_proj"),
     same("blk.{}.ffn_down", "model.layers.{}.mlp.down_proj"),
+];
+
+pub(super) const STARCODER_2: &[NamePair] =
+    &[same("blk.{}.ffn_up", "model.layers.{}.mlp.c_fc"), same("blk.{}.ffn_down", "model.layers.{}.mlp.c_proj")];
+
+pub(super) const GPT_OSS: &[NamePair] = &[
+    same("blk.{}.attn_norm", "model.layers.{}.input_layernorm"),
+    same("blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"),
+    changed("blk.{}.attn_sinks", "model.layers.{}.self_attn.sinks", Change::Ended),
+    same("blk.{}.ffn_gate_inp", "model.layers.{}.mlp.router"),
+    changed("blk.{}.ffn_gate_exps", "model.layers.{}.mlp.experts.{part}.gate_proj", Change::Stacked),
+    changed("blk.{}.ffn_up_exps", "model.layers.{}.mlp.experts.{part}.up_proj", Change::Stacked),
+    changed("blk.{}.ffn_down_exps", "model.layers.{}.mlp.experts.{part}.down_proj", Change::Stacked),
 ];
 
 pub(super) const STABLELM: &[NamePair] = &[
@@ -176,6 +197,19 @@ pub(super) const BERT: &[NamePair] = &[
     same("blk.{}.ffn_up", "bert.encoder.layer.{}.intermediate.dense"),
     same("blk.{}.ffn_down", "bert.encoder.layer.{}.output.dense"),
     same("blk.{}.layer_output_norm", "bert.encoder.layer.{}.output.LayerNorm"),
+];
+
+pub(super) const NOMIC_BERT: &[NamePair] = &[
+    same("token_embd", "nomic_bert.embeddings.word_embeddings"),
+    changed("token_types", "nomic_bert.embeddings.token_type_embeddings", Change::OneRow),
+    same("token_embd_norm", "nomic_bert.emb_ln"),
+    same("blk.{}.attn_qkv", "nomic_bert.encoder.layers.{}.attn.Wqkv"),
+    same("blk.{}.attn_output", "nomic_bert.encoder.layers.{}.attn.out_proj"),
+    same("blk.{}.attn_output_norm", "nomic_bert.encoder.layers.{}.norm1"),
+    same("blk.{}.ffn_up", "nomic_bert.encoder.layers.{}.mlp.fc11"),
+    same("blk.{}.ffn_gate", "nomic_bert.encoder.layers.{}.mlp.fc12"),
+    same("blk.{}.ffn_down", "nomic_bert.encoder.layers.{}.mlp.fc2"),
+    same("blk.{}.layer_output_norm", "nomic_bert.encoder.layers.{}.norm2"),
 ];
 
 pub(super) const T5: &[NamePair] = &[

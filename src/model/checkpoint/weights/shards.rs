@@ -26,6 +26,9 @@ const GIT_LFS: &[u8] = b"version https://git-lfs";
 
 /// The weight files of a checkpoint: the one the user chose, a single one, or what an index lists.
 pub(crate) fn names(files: &ModelFiles) -> Result<Vec<String>, LoadError> {
+    if let Some(parts) = files.gguf_names() {
+        return Ok(parts);
+    }
     if let Some(chosen) = files.chosen_weights() {
         // A part of a model stands for all of it.
         let index = chosen.contains("-of-").then(|| FORMATS.iter().find(|format| is_of(chosen, **format))).flatten();
@@ -84,8 +87,8 @@ fn stays_inside(name: &str) -> bool {
 
 /// What one weights file declares, and the keys inside it that lead there, if any.
 pub(super) fn open(files: &ModelFiles, shard: &str) -> Result<(Vec<(String, TensorEntry)>, String), LoadError> {
-    if let Some(tensors) = files.gguf_tensors() {
-        return Ok((tensors.iter().map(of_gguf).collect(), String::new()));
+    if let Some(tensors) = files.gguf_tensors(shard) {
+        return Ok((tensors.map(of_gguf).collect(), String::new()));
     }
     let (file, path) = (shard.to_owned(), files.location_of(shard));
     let io_error = |source| LoadError::Io { file: file.clone(), path: path.clone(), source };
@@ -103,7 +106,7 @@ pub(super) fn open(files: &ModelFiles, shard: &str) -> Result<(Vec<(String, Tens
 
 /// A tensor of a GGUF file, which was checked when the file was opened.
 fn of_gguf(tensor: &MappedTensor) -> (String, TensorEntry) {
-    let MappedTensor { name, kind, shape, order, shift, start } = tensor;
+    let MappedTensor { name, kind, shape, order, shift, start, .. } = tensor;
     let order = order.clone().map(|(dims, strides)| Rearranged { dims, strides });
     let (dtype_name, dtype) = (kind.name.to_owned(), Dtype::of_gguf(kind.name));
     let entry = TensorEntry { dtype_name, dtype, shape: shape.clone(), order, shift: *shift, start: *start };
