@@ -4,6 +4,7 @@
 
 #![allow(dead_code, reason = "the benchmark and the test use a part each")]
 
+mod beside;
 mod bytes;
 mod containers;
 mod corpus;

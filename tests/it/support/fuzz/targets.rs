@@ -24,7 +24,7 @@ use attnscope::{
 };
 
 use super::corpus::{Seed, Shape, all, ending, written};
-use super::{containers, heads, sessions};
+use super::{beside, containers, heads, sessions};
 
 /// A reader, and what it is fed.
 pub struct Target {
@@ -44,7 +44,10 @@ pub const ROOM: usize = 64 << 20;
 /// Every reader.
 pub const TARGETS: &[Target] = &[
     Target { name: "safetensors", seeds: weights, read: model, multiple: 16 },
+    Target { name: "quantised", seeds: quantised, read: model, multiple: 16 },
     Target { name: "gguf", seeds: gguf, read: model, multiple: 16 },
+    Target { name: "adapter", seeds: beside::adapters, read: beside::adapter, multiple: 64 },
+    Target { name: "template", seeds: beside::templates, read: beside::template, multiple: 256 },
     Target { name: "config", seeds: configs, read: model, multiple: 64 },
     Target { name: "generation", seeds: generation, read: model, multiple: 64 },
     Target { name: "index", seeds: indices, read: model, multiple: 64 },
@@ -70,6 +73,13 @@ fn weights() -> Vec<Seed> {
     let mut seeds = all("tests/fixtures", "model.safetensors", Shape::Safetensors);
     // Of every family one is enough to know its names.
     seeds.retain(|seed| seed.bytes.len() < 80_000);
+    seeds
+}
+
+/// Weights that are stored in few bits alone.
+fn quantised() -> Vec<Seed> {
+    let mut seeds = all("tests/fixtures/families", "model.safetensors", Shape::Safetensors);
+    seeds.retain(|seed| seed.folder.join("numbers.safetensors").exists());
     seeds
 }
 
@@ -284,7 +294,7 @@ fn inputs() -> Vec<Seed> {
     ]
 }
 
-fn engine() -> &'static Engine {
+pub fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     ENGINE.get_or_init(|| Engine::cpu(Some(1)).unwrap_or_else(|error| unreachable!("no thread to compute on: {error}")))
 }
