@@ -196,7 +196,7 @@ fn an_adapter_that_cannot_be_merged_is_refused_with_the_reason() {
         ("gpt2", "kasa_config", json!({"beta": 1}), "kasa_config"),
     ];
     for (name, key, value, says) in refused {
-        let base = if name != "lengths" { "gpt2" } else { "families/llama" };
+        let base = if name == "lengths" { "families/llama" } else { "gpt2" };
         assert_says(&changed(name, base, set(key, value)), &[says, "merge_and_unload()"]);
     }
     // Of another model: other names, or the same with other widths.
