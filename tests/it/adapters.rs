@@ -88,19 +88,13 @@ fn a_run_without_the_adapter_is_one_of_the_base_model() {
         assert_eq!((without.model(), without.computation().edits.len()), (with.model(), 1));
         for (tensor, _, expected) in reference.tensors().filter(|(tensor, ..)| !Reference::is_input(tensor)) {
             let layer = tensor.split('.').nth(1).and_then(|layer| layer.parse::<usize>().ok());
-            let off = match layer {
-                Some(layer) => {
-                    let pattern = |capture: &Capture| capture.stacks()[0].layers[layer].pattern().unwrap().clone();
-                    assert!(
-                        worst(pattern(&with).as_slice(), expected) > 1e-3,
-                        "{name}: {tensor} is changed by nothing"
-                    );
-                    worst(pattern(&without).as_slice(), expected)
-                }
-                None => {
-                    let largest = expected.iter().fold(1.0f32, |most, value| most.max(value.abs()));
-                    worst(without.logits().unwrap().as_slice(), expected) / (20.0 * largest)
-                }
+            let off = if let Some(layer) = layer {
+                let pattern = |capture: &Capture| capture.stacks()[0].layers[layer].pattern().unwrap().clone();
+                assert!(worst(pattern(&with).as_slice(), expected) > 1e-3, "{name}: {tensor} is changed by nothing");
+                worst(pattern(&without).as_slice(), expected)
+            } else {
+                let largest = expected.iter().fold(1.0f32, |most, value| most.max(value.abs()));
+                worst(without.logits().unwrap().as_slice(), expected) / (20.0 * largest)
             };
             assert!(off <= 1e-6, "{name}: {tensor} differs by {off:e}");
         }
@@ -202,7 +196,7 @@ fn an_adapter_that_cannot_be_merged_is_refused_with_the_reason() {
         ("gpt2", "kasa_config", json!({"beta": 1}), "kasa_config"),
     ];
     for (name, key, value, says) in refused {
-        let base = if name != "lengths" { "gpt2" } else { "families/llama" };
+        let base = if name == "lengths" { "families/llama" } else { "gpt2" };
         assert_says(&changed(name, base, set(key, value)), &[says, "merge_and_unload()"]);
     }
     // Of another model: other names, or the same with other widths.

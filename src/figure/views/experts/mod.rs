@@ -7,9 +7,9 @@ use emath::Rect;
 use super::{joined, parts::OfParts};
 use crate::{
     analysis::routing::{ExpertLoad, LayerRouting},
-    capture::{Capture, words},
+    capture::{Capture, Site, words},
     figure::{page::Captions, pen::Pen},
-    ids::{Side, StackKind},
+    ids::StackKind,
     raster::ColorMap,
     text::{counted, decimal_text, share_text},
 };
@@ -56,11 +56,6 @@ impl ExpertsFacts {
         (!layers.is_empty() && !tokens.is_empty()).then_some(Self { stack, names, layers, loads })
     }
 
-    /// Whose tokens they are.
-    pub const fn side(&self) -> Side {
-        self.stack.query_side()
-    }
-
     /// The place among [`Self::layers`] of a layer, or of the first one where it has no experts.
     pub fn place(&self, layer: usize) -> usize {
         self.layers.iter().position(|routing| routing.layer == layer).unwrap_or(0)
@@ -72,7 +67,7 @@ fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
     let spec = capture.model().stack(stack)?;
     let has_experts = spec.layers.iter().any(|layer| layer.mlp.is_some_and(|mlp| mlp.experts.is_some()));
     let layers = &capture.stack(stack)?.layers;
-    let is_recorded = layers.iter().any(|layer| layer.rows(crate::capture::Site::Router).is_some());
+    let is_recorded = layers.iter().any(|layer| layer.rows(Site::Router).is_some());
     match (is_recorded, has_experts) {
         (true, _) => None,
         (false, true) => Some("The choices of the routers were not recorded"),
