@@ -235,7 +235,7 @@ impl Document {
         self.corpus_input = Some(source);
         let experiment = &mut self.experiment;
         experiment.write_anew(false);
-        (experiment.text_b, experiment.excerpt) = (None, Some(Excerpt::FITTING));
+        (experiment.text_b, experiment.excerpt, experiment.chat) = (None, Some(Excerpt::FITTING), None);
         match content {
             Content::Text(text) => (experiment.text, experiment.brackets) = (text.clone(), false),
             Content::Grouped(grouped) => (experiment.text, experiment.brackets) = (grouped.to_string(), true),
