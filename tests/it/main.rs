@@ -239,6 +239,8 @@ mod scores_and_labels;
 mod search;
 /// Checkpoints held against an independent implementation.
 mod second_opinion;
+/// Rows and columns by sentence and by paragraph, and heads that look at few sentences.
+mod sentences;
 /// Commands and events in, effects and state out.
 mod session;
 /// Addresses of places: copied, read again, gone to, and refused.
