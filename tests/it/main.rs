@@ -28,6 +28,8 @@ mod chat;
 mod cli;
 /// Panes side by side, and differences, in the window.
 mod compare;
+/// Contacts between residues, against transformers.
+mod contacts;
 /// Numbers on the clipboard.
 mod copy;
 /// Lists of inputs from files, and queries and keys of many inputs by column.

@@ -120,7 +120,7 @@ pub(super) fn in_multiples_of(divisor: usize, asked: TargetSize) -> Result<Targe
             Err(format!("size_divisor {divisor} is larger than the shortest_edge {short} of size"))
         }
         TargetSize::ShortestEdge(short) | TargetSize::Edges(short, _) => Ok(TargetSize::Multiples(short, divisor)),
-        TargetSize::Exact(..) | TargetSize::Within(..) | TargetSize::Multiples(..) => {
+        TargetSize::Exact(..) | TargetSize::Within(..) | TargetSize::Multiples(..) | TargetSize::Covering(..) => {
             Err("size needs shortest_edge".to_owned())
         }
     }
