@@ -11,6 +11,7 @@ from transformers.models.trocr.modeling_trocr import TrOCRAttention
 
 import reference
 from reference import record
+from timm_vision import watched
 
 IDS = [7, 33, 5, 48, 21, 9, 40, 14, 3, 27, 52, 18]
 PADDED = [*IDS[:8], 0, 0, 0, 0]
@@ -157,6 +158,11 @@ NUMBERS = {
     "t5": T5,
     "trocr": dict(vocab_size=61, d_model=18, decoder_layers=2, decoder_attention_heads=3, decoder_ffn_dim=20,
                   max_position_embeddings=40),  # fmt: skip
+    "timm_wrapper": dict(
+        architecture="vit_tiny_patch16_224",
+        num_labels=3,
+        model_args=dict(embed_dim=24, depth=2, num_heads=4, mlp_ratio=1.5, patch_size=4, img_size=[16, 16]),
+    ),
     "vit": VISION | PICTURE,
     "xlm-roberta": BERT,
 }  # fmt: skip
@@ -188,7 +194,7 @@ def lively(model, seed=3):
     # Scores of T5 and GPT-Neo are not divided by the width of a head.
     sharpness = 1.2 if model.config.model_type in ("t5", "mt5", "gpt_neo") else 2.0
     query_key = ("query", "key", "query_proj", "key_proj", "q_proj", "k_proj", "q_lin", "k_lin", "c_attn", "q_attn", "q", "k",
-                 "query_key_value", "qkv_proj", "Wqkv")  # fmt: skip
+                 "query_key_value", "qkv_proj", "Wqkv", "qkv")  # fmt: skip
     computed = {id(m.weight) for m in model.modules() if "Sinusoidal" in type(m).__name__ and hasattr(m, "weight")}
     with torch.no_grad():
         for name, weight in [*model.named_parameters(), *model.named_buffers()]:
@@ -390,6 +396,9 @@ def trocr_recorded():
 def expected_sites(case, model, wide=False):
     """Every site as PyTorch computes it."""
     kind = model.config.model_type
+    if kind == "timm_wrapper":
+        pixels = case.inputs["pixel_values"]
+        return watched(model.timm_model, pixels.double() if wide else pixels)
     stacks, final = layout(model)
     inputs = {key: value.double() if wide and value.is_floating_point() else value for key, value in case.inputs.items()}
     if case.model.endswith("ForMultipleChoice"):
@@ -1175,6 +1184,39 @@ def places():
     case("dinov3-grey", name, edit=without(num_channels=1), refusal="channels", size=size)
 
 
+def timm():
+    """Architectures of timm, as transformers saves them."""
+    name, size = "TimmWrapperForImageClassification", (16, 16)
+
+    def of(case_name, architecture, size=size, refusal=None, headless=None, **arguments):
+        arguments = dict(img_size=list(size)) | arguments
+        case(case_name, name, architecture=architecture, model_args=arguments, size=size, refusal=refusal, headless=headless)
+
+    of("timm-oblong", "vit_base_patch16_224", size=(12, 24), patch_size=[4, 6])
+    of("timm-one-head", "vit_large_patch16_384", num_heads=1)
+    of("timm-gap", "vit_base_patch16_gap_224", num_heads=2)
+    of("timm-no-class-token", "vit_small_patch16_224", class_token=False, global_pool="avg")
+    of("timm-avg", "vit_small_patch16_224", global_pool="avg")
+    of("timm-fc-norm", "vit_small_patch16_224", fc_norm=True)
+    of("timm-layer-scale", "vit_small_patch16_384", init_values=0.5)
+    of("timm-no-bias", "vit_tiny_patch16_224", qkv_bias=False)
+    of("timm-registers", "vit_small_patch16_224", reg_tokens=3)
+    of("timm-unplaced", "vit_small_patch16_224", reg_tokens=2, no_embed_class=True)
+    of("timm-deit3", "deit3_base_patch16_384")
+    of("timm-deit", "deit_tiny_patch16_224")
+    of("timm-flexi", "flexivit_base")
+    of("timm-dinov2", "vit_giant_patch14_dinov2", mlp_ratio=2.0)
+    of("timm-reg4", "vit_medium_patch16_reg4_gap_256")
+    of("timm-so150m", "vit_so150m_patch16_reg4_gap_256")
+    of("timm-clip", "vit_base_patch32_clip_224")
+    of("timm-quickgelu", "vit_large_patch14_clip_quickgelu_336")
+    of("timm-siglip-gap", "vit_so400m_patch16_siglip_gap_256")
+    of("timm-siglip", "vit_base_patch16_siglip_224", headless="attn_pool")
+    of("timm-largest", "vit_small_patch16_224", global_pool="max", class_token=False, refusal="global_pool")
+    of("timm-qk-norm", "vit_small_patch16_224", qk_norm=True, refusal="qk_norm")
+    of("timm-relpos", "vit_relpos_small_patch16_224", refusal="vit_relpos_small_patch16_224")
+
+
 def pairs():
     square, target = (16, 16), [2, 17, 4, 33, 8, 25]
     looking, reading = "VisionEncoderDecoderModel", "EncoderDecoderModel"
@@ -1223,5 +1265,5 @@ def hybrids():
     case("qwen3-5-moe-key", mixed, edit=without(norm_topk_prob=False, mlp_only_layers=[0]))
 
 
-for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, pairs):
+for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, timm, pairs):
     family()

@@ -5,7 +5,7 @@ use attnscope::{
         Space, explain::report::LabQuestion, point_set::PointSet, projection::LayoutMethod, reading::Together,
         search::SearchQuery,
     },
-    capture::{Ablate, Ablation, Edit, HideToken, Normalize, Normalizer, RgbaBuffer, Scope, Sharpen},
+    capture::{Ablate, Ablation, Edit, HideToken, Merging, Normalize, Normalizer, RgbaBuffer, Scope, Sharpen},
     export::png_bytes,
     figure::spec::Paper,
     ids::Side,
@@ -214,7 +214,7 @@ fn reading(day: &mut Day) {
     let which = day.random.below(6);
     turn(day, |options| match which {
         0 => options.reading.by_value_norm ^= true,
-        1 => options.reading.words ^= true,
+        1 => options.reading.merging = Merging::words_if(!options.reading.merging.is_merged()),
         2 => options.reading.leave_out.special ^= true,
         3 => options.reading.together = options.reading.together.xor(Some(Together::default())),
         4 => options.heatmap.values ^= true,

@@ -22,6 +22,7 @@ mod site;
 mod site_set;
 pub(crate) mod spelling;
 mod tokens;
+mod units;
 pub mod words;
 
 pub use architecture::{Architecture, BlockFacts, BranchNorms, Reads, TowerFacts};
@@ -45,3 +46,4 @@ pub use scorer::{Bend, Scorer};
 pub use site::{Per, RowKind, Site, SiteSpec, SiteValue, SiteValues, Way, Width};
 pub use site_set::Sites;
 pub use tokens::{CropRect, ImageInfo, RgbaBuffer, Token};
+pub use units::{Grouping, Merging, Unit, label_sentences, part_at, parts};

@@ -37,7 +37,7 @@ pub fn running_text(capture: &Capture, side: Side, groups: impl IntoIterator<Ite
 }
 
 /// The same of tokens and the texts of their sentences.
-fn pieces(
+pub(super) fn pieces(
     tokens: &[Token],
     texts: [Option<&str>; 2],
     groups: impl IntoIterator<Item = Range<usize>>,

@@ -91,24 +91,19 @@ struct InputRest {
 
 /// How every text is prepared that a subcommand reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct PreparationOptions {
     /// Leave out the special tokens that the tokenizer would add
-    #[arg(long)]
+    #[arg(long, conflicts_with = "chat")]
     no_special: bool,
     /// Prepare texts as sentence-transformers does where the model says how: prompt, lower case, longest text
-    #[arg(long)]
+    #[arg(long, conflicts_with = "chat")]
     sentence_transformers: bool,
     /// Brackets in texts group tokens into words of one's own, as in "[New York] is big"; \[ and \] are brackets
     /// of the text
-    #[arg(long, conflicts_with = "sentence_transformers")]
+    #[arg(long, conflicts_with_all = ["sentence_transformers", "chat"])]
     pub brackets: bool,
-    /// Write the model's chat template around each text, as a turn of the user
-    #[arg(long, conflicts_with_all = ["no_special", "sentence_transformers", "brackets"])]
-    chat: bool,
-    /// Tell the chat template that the model is not to think first; most that ask think where nobody says
-    #[arg(long, requires = "chat")]
-    no_thinking: bool,
+    #[command(flatten)]
+    chat: ChatOptions,
     /// What is read of a text that is too long.
     #[command(flatten)]
     excerpt: ExcerptOptions,
@@ -117,9 +112,26 @@ pub struct PreparationOptions {
 impl PreparationOptions {
     /// What was chosen.
     pub fn chosen(self) -> Preparation {
-        let Self { no_special, sentence_transformers, brackets, chat, no_thinking, excerpt } = self;
-        let chat = chat.then(|| Chat { thinking: no_thinking.then_some(false), ..Chat::default() });
-        Preparation { no_special, sentence_transformers, brackets, chat, excerpt: excerpt.chosen() }
+        let Self { no_special, sentence_transformers, brackets, chat, excerpt } = self;
+        Preparation { no_special, sentence_transformers, brackets, chat: chat.chosen(), excerpt: excerpt.chosen() }
+    }
+}
+
+/// Whether texts are turns of a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct ChatOptions {
+    /// Write the model's chat template around each text, as a turn of the user
+    #[arg(long)]
+    chat: bool,
+    /// Tell the chat template that the model is not to think first; most that ask think where nobody says
+    #[arg(long, requires = "chat")]
+    no_thinking: bool,
+}
+
+impl ChatOptions {
+    /// What was chosen.
+    pub fn chosen(self) -> Option<Chat> {
+        self.chat.then(|| Chat { thinking: self.no_thinking.then_some(false), ..Chat::default() })
     }
 }
 
@@ -157,9 +169,14 @@ impl InputOptions {
     /// When it cannot be read.
     pub fn corpus(&self) -> Result<Option<InputList>, CliError> {
         if self.is_corpus() && self.rest.system.is_some() {
-            let message = "--system is said before a text that is given by --text or --texts-file, not before a corpus";
+            let message = "what runs over a corpus as a whole takes no --system: give the texts by --texts-file";
             return Err(CliError::Usage(message.to_owned()));
         }
+        self.list()
+    }
+
+    /// The corpus that was named, to be run input by input.
+    fn list(&self) -> Result<Option<InputList>, CliError> {
         self.corpus.as_deref().map(|path| self.other_corpus(path)).transpose()
     }
 
@@ -228,7 +245,7 @@ impl InputOptions {
             texts.extend(lines.map(|line| (line.to_owned(), how)));
         }
         let mut pictures: Vec<Input> = self.image.iter().map(|path| picture(path)).collect();
-        for item in self.corpus()?.into_iter().flat_map(|list| list.items) {
+        for item in self.list()?.into_iter().flat_map(|list| list.items) {
             match item.content {
                 Content::Text(text) => texts.push((text, how)),
                 Content::Grouped(text) => texts.push((text.to_string(), Preparation { brackets: true, ..how })),

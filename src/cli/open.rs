@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     edits::EditOptions,
-    inputs::{ExcerptOptions, SplitBy, parse_split},
+    inputs::{ChatOptions, ExcerptOptions, SplitBy, parse_split},
 };
 use crate::{
     analysis::{Space, search::SearchKind},
@@ -54,8 +54,14 @@ pub struct OpenOptions {
     #[arg(long, value_name = "TEXT")]
     pub text_b: Option<String>,
     /// Brackets in texts group tokens into words of one's own, as in "[New York] is big"
-    #[arg(long, requires = "text")]
+    #[arg(long, requires = "text", conflicts_with = "chat")]
     pub brackets: bool,
+    /// Whether the text is a turn of a conversation.
+    #[command(flatten)]
+    pub chat: ChatOptions,
+    /// Text of the system before the text, in a chat template
+    #[arg(long, value_name = "TEXT", requires = "chat")]
+    pub system: Option<String>,
     /// What is read of a text that is too long.
     #[command(flatten)]
     pub excerpt: ExcerptOptions,
@@ -168,6 +174,9 @@ impl OpenOptions {
         let (addresses, paths) = self.targets()?;
         if addresses.len() > 1 {
             return Err("one address is opened at a time: leave the others out".to_owned());
+        }
+        if self.corpus.is_some() && self.chat.chosen().is_some() {
+            return Err("the window runs a corpus without the chat template: leave out --chat or --corpus".to_owned());
         }
         let is_model =
             |path: &&PathBuf| path.to_string_lossy().starts_with("demo:") || path.join("config.json").is_file();

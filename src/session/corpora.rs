@@ -235,7 +235,7 @@ impl Document {
         self.corpus_input = Some(source);
         let experiment = &mut self.experiment;
         experiment.write_anew(false);
-        (experiment.text_b, experiment.excerpt) = (None, Some(Excerpt::FITTING));
+        (experiment.text_b, experiment.excerpt, experiment.chat) = (None, Some(Excerpt::FITTING), None);
         match content {
             Content::Text(text) => (experiment.text, experiment.brackets) = (text.clone(), false),
             Content::Grouped(grouped) => (experiment.text, experiment.brackets) = (grouped.to_string(), true),
@@ -319,7 +319,8 @@ impl Panes {
         for pane in self.iter_mut().filter(|pane| pane.document == id) {
             // What was held in another input means nothing in this one.
             pane.selection.pinned = Focus::NONE;
-            pane.options.reading.words |= matches!(item.content, Content::Grouped(_));
+            let merging = &mut pane.options.reading.merging;
+            *merging = merging.or_words_if(matches!(item.content, Content::Grouped(_)));
             let change = place == Some(pane.id) && pane.view.facts().shows_inputs_beside();
             let view = Some(view).filter(|_| change);
             pane.pending = Some(PendingSelection { view, query: focus.query, key: focus.key, ..Default::default() });

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     analysis::detect::Detector,
+    capture::Merging,
     ids::DocumentId,
     model::ImageSource,
     protocol::{LoadedModel, ModelSource},
@@ -207,7 +208,7 @@ impl Pane {
         // An example is seen as it was meant; the user's own options come back after it.
         let options = std::mem::take(&mut self.options);
         self.own_options.get_or_insert(options);
-        self.options.reading.words = example.words;
+        self.options.reading.merging = Merging::words_if(example.words);
         *self.options.placing_mut() = example.placing;
         self.options.image.color_by(example.patch_colors);
         // It is about its own input.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Cause, Document, Documents, Experiment, Grouping, Notices, Panes, delete_tokens::WhichText};
 use crate::{
-    capture::groups::GroupedText,
+    capture::{Merging, groups::GroupedText},
     ids::{DocumentId, Side},
 };
 
@@ -129,7 +129,7 @@ impl Panes {
     /// Shows the groups of a document as they were made.
     pub(super) fn merge_groups(&mut self, id: DocumentId) {
         for pane in self.iter_mut().filter(|pane| pane.document == id) {
-            pane.options.reading.words = true;
+            pane.options.reading.merging = Merging::WORDS;
         }
     }
 }

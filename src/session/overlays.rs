@@ -12,7 +12,7 @@ use crate::{
         explain::report::Report,
         reading::{Explained, Extent, Reading, family},
     },
-    capture::Capture,
+    capture::{Capture, Merging},
     ids::HeadId,
     lab::{MethodCall, Target, TimeLimit},
 };
@@ -118,7 +118,7 @@ impl Pane {
         let reading = self.overlaid(self.options.reading.of_head(capture, self.selection.head));
         let of_patches = capture.picture_side() == Some(self.selection.stack().query_side());
         let shows_none = self.view.facts().reads_corpus || self.view.facts().lies_on_picture && of_patches;
-        Reading { words: reading.words && !shows_none, ..reading }
+        Reading { merging: if shows_none { Merging::NONE } else { reading.merging }, ..reading }
     }
 
     /// What a file of its view is called: one of what is no attention says so by its name.

@@ -89,7 +89,9 @@ impl Session {
             // Whoever starts with a corpus wants to see it, however it was the last time.
             *pane.options.corpus_mut() |= has_corpus;
             // Whoever starts with groups wants to see them.
-            pane.options.reading.words |= self.documents.of(pane).shows_groups();
+            let shows_groups = self.documents.of(pane).shows_groups();
+            let merging = &mut pane.options.reading.merging;
+            *merging = merging.or_words_if(shows_groups);
         }
         self.settings = settings;
     }

@@ -5,6 +5,7 @@ use attnscope::{
         Aggregate, Captures, LeaveOut, Over, Policy, ReadPattern, ReadingOptions, SentenceFilter, Together, Which,
         read, store::PatternStore,
     },
+    capture::Merging,
     figure::{
         data::{self, DataFormat, DataValues, Table},
         spec,
@@ -83,12 +84,22 @@ fn combinations() -> Vec<ReadingOptions> {
     vec![
         plain.clone(),
         ReadingOptions { leave_out: leave_out.clone(), ..plain.clone() },
-        ReadingOptions { leave_out: hide.clone(), words: true, ..plain.clone() },
-        ReadingOptions { words: true, together: together(Over::Layer, Aggregate::Max), ..plain.clone() },
-        ReadingOptions { leave_out, words: true, together: together(Over::Stack, Aggregate::Mean), ..plain.clone() },
+        ReadingOptions { leave_out: hide.clone(), merging: Merging::WORDS, ..plain.clone() },
+        ReadingOptions { merging: Merging::WORDS, together: together(Over::Layer, Aggregate::Max), ..plain.clone() },
+        ReadingOptions {
+            leave_out,
+            merging: Merging::WORDS,
+            together: together(Over::Stack, Aggregate::Mean),
+            ..plain.clone()
+        },
         ReadingOptions { leave_out: hide, sentences: SentenceFilter::AToB, ..plain.clone() },
         ReadingOptions { by_value_norm: true, ..plain.clone() },
-        ReadingOptions { by_value_norm: true, words: true, together: together(Over::Layer, Aggregate::Max), ..plain },
+        ReadingOptions {
+            by_value_norm: true,
+            merging: Merging::WORDS,
+            together: together(Over::Layer, Aggregate::Max),
+            ..plain
+        },
     ]
 }
 
@@ -107,13 +118,13 @@ fn every_combination() -> Vec<ReadingOptions> {
     let mut all = Vec::new();
     for leave_out in &left_out {
         for policy in Policy::ALL {
-            for words in [false, true] {
+            for merging in [Merging::NONE, Merging::WORDS] {
                 for &together in &together {
                     for sentences in [SentenceFilter::All, SentenceFilter::AToB, SentenceFilter::BToB] {
                         for by_value_norm in [false, true] {
                             let leave_out = LeaveOut { policy, ..leave_out.clone() };
                             let rows = None;
-                            all.push(ReadingOptions { by_value_norm, leave_out, words, together, sentences, rows });
+                            all.push(ReadingOptions { by_value_norm, leave_out, merging, together, sentences, rows });
                         }
                     }
                 }
@@ -279,7 +290,7 @@ fn a_head_that_links_the_pinned_pair_is_one_click_away() {
 fn what_is_chosen_for_patterns_does_not_stop_figures_of_vectors_and_means() {
     let mut play = Play::showing("The cat sat on the mat");
     let mut options = play.session.pane().options.clone();
-    options.reading.words = true;
+    options.reading.merging = Merging::WORDS;
     options.reading.together = Some(Together::default());
     play.does(Command::SetViewOptions(options));
     for view in
@@ -289,6 +300,6 @@ fn what_is_chosen_for_patterns_does_not_stop_figures_of_vectors_and_means() {
         let figure = play.session.figure().unwrap();
         let drawn = spec::all(&figure.spec, figure.subject());
         assert!(drawn.is_ok_and(|figures| !figures.is_empty()), "{view:?}");
-        assert_eq!(figure.spec.reading.words, view == ViewKind::Heads, "{view:?}");
+        assert_eq!(figure.spec.reading.merging.is_merged(), view == ViewKind::Heads, "{view:?}");
     }
 }

@@ -35,6 +35,7 @@ fn place_of(model_type: &str) -> (&str, Option<&str>) {
         "rope" => ("families/llama-yarn", Some("rope_parameters")),
         "siglip_text_model" => ("families/siglip", Some("text_config")),
         "siglip_vision_model" => ("families/siglip-vision", None),
+        "timm_wrapper" => ("families/timm", None),
         "trocr" => ("families/trocr", Some("decoder")),
         "vision-encoder-decoder" => ("families/vit-gpt2", None),
         "xlm-roberta" => ("families/xlm-roberta-classifier", None),

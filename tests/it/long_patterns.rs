@@ -14,7 +14,7 @@ use attnscope::{
     },
     capture::{
         AppliedEdit, Capture, CaptureParts, Computation, Cut, Edit, HideToken, InputInfo, Knockout, LayerCapture,
-        Matrix, Normalizer, PerHead, Scope, Sharpen, Site, StackCapture,
+        Matrix, Merging, Normalizer, PerHead, Scope, Sharpen, Site, StackCapture, Unit,
     },
     ids::{CaptureId, HeadId, Side, StackKind},
     spec::{LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
@@ -34,7 +34,7 @@ fn capture(n_tokens: usize, layer: LayerSpec, computation: Computation) -> Captu
     };
     let [q, k, v] = [layer.n_heads, layer.n_kv_heads, layer.n_kv_heads].map(&mut vectors);
     // Every fifth token goes on with the word before.
-    let text = |at: usize| if at % 5 == 2 { "##s".to_owned() } else { ["the", "cat", ".", "sat"][at % 4].to_owned() };
+    let text = |at: usize| if at % 5 == 2 { "##s".to_owned() } else { ["the", "cat", ".", "Sat"][at % 4].to_owned() };
     let mut start = 0;
     let tokens = (0..n_tokens).map(|at| {
         let text = text(at);
@@ -104,8 +104,8 @@ fn readings() -> Vec<Reading> {
         Aggregation { stack: StackKind::SelfAttention, layers: Which::All, heads: Which::All, how: Aggregate::Mean };
     vec![
         Reading { leave_out: left_out(Policy::Renormalize), ..one.clone() },
-        Reading { leave_out: left_out(Policy::Hide), words: true, ..one.clone() },
-        Reading { source: Source::ByValueNorm, words: true, ..one.clone() },
+        Reading { leave_out: left_out(Policy::Hide), merging: Merging::WORDS, ..one.clone() },
+        Reading { source: Source::ByValueNorm, merging: Merging::WORDS, ..one.clone() },
         one.with_heads(Heads::Many(mean)),
         one,
     ]
@@ -139,6 +139,31 @@ fn parts_hold_the_bits_of_the_whole_however_it_is_read() {
             }
         }
     }
+}
+
+/// Sentences of a text that is read in three parts: each has the mean of its queries and the sums of the others.
+#[test]
+fn sentences_are_read_in_parts_and_hold_the_numbers_of_the_whole() {
+    let capture = capture(1303, layer(), Computation::default());
+    let tokens = read(Captures::one(&capture), &Reading::of(HeadId::single(0, 1))).unwrap();
+    let merging = Merging { unit: Unit::Sentence, unfolded: Some(2) };
+    let reading = Reading { merging, ..Reading::of(HeadId::single(0, 1)) };
+    assert!(!is_long(&capture, &reading));
+    let merged = read(Captures::one(&capture), &reading).unwrap();
+    let n = merged.rows.len();
+    assert!((100..600).contains(&n) && merged.matrix.shape() == [n, n], "{n}");
+    for (row, queries) in merged.rows.groups.iter().enumerate() {
+        for (col, keys) in merged.cols.groups.iter().enumerate() {
+            let sum = |query: usize| {
+                keys.positions.clone().map(|key| f64::from(tokens.value(query, key).unwrap())).sum::<f64>()
+            };
+            let mean = queries.positions.clone().map(sum).sum::<f64>() / queries.positions.len() as f64;
+            assert!((f64::from(merged.value(row, col).unwrap()) - mean).abs() < 1e-6, "{row} {col}");
+        }
+        assert!((merged.mass[row].total - 1.0).abs() < 1e-4, "{row}");
+    }
+    let most = merged.matrix.as_slice().iter().copied().fold(0.0, f32::max);
+    assert_eq!(merged.range.1, most, "the range is that of all parts");
 }
 
 /// The largest and the mean of the cells of a block that can be seen, one by one.

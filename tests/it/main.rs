@@ -28,6 +28,8 @@ mod chat;
 mod cli;
 /// Panes side by side, and differences, in the window.
 mod compare;
+/// Contacts between residues, against transformers.
+mod contacts;
 /// Numbers on the clipboard.
 mod copy;
 /// Lists of inputs from files, and queries and keys of many inputs by column.
@@ -239,6 +241,8 @@ mod scores_and_labels;
 mod search;
 /// Checkpoints held against an independent implementation.
 mod second_opinion;
+/// Rows and columns by sentence and by paragraph, and heads that look at few sentences.
+mod sentences;
 /// Commands and events in, effects and state out.
 mod session;
 /// Addresses of places: copied, read again, gone to, and refused.

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use attnscope::{
     analysis::reading::{Captures, Reading, read},
-    capture::{Capture, groups},
+    capture::{Capture, Merging, groups},
     cli::open::OpenOptions,
     ids::{HeadId, Side},
     model::{Engine, Input, Model, Preparation, RunPlan, TextInput, locate, uninterrupted},
@@ -43,7 +43,7 @@ fn a_group_sums_its_keys_and_averages_its_queries() {
     for head in [HeadId::single(0, 1), HeadId::single(3, 2)] {
         let tokens = run(&model, plain, false).unwrap().stored_pattern(head).unwrap();
         assert_eq!(grouped.stored_pattern(head).unwrap(), tokens, "the model reads the same");
-        let words = read(Captures::one(&grouped), &Reading { words: true, ..Reading::of(head) }).unwrap();
+        let words = read(Captures::one(&grouped), &Reading { merging: Merging::WORDS, ..Reading::of(head) }).unwrap();
         let names: Vec<&str> = words.cols.groups.iter().map(|group| group.text.as_str()).collect();
         assert_eq!(names, ["Once upon", "a", "time there was"]);
         let parts = [0..2, 2..3, 3..6];
@@ -169,7 +169,7 @@ fn grouping_writes_brackets_is_undone_and_is_kept() {
     of(&mut play, true, 0..2);
     assert_eq!(text(&play), r"[one two] \[three\] four", "brackets of the text stay letters");
     assert_eq!(words(&play), [(0, 2)]);
-    assert!(play.session.pane().options.reading.words, "and what was grouped is shown as one word");
+    assert!(play.session.pane().options.reading.merging.is_merged(), "and what was grouped is shown as one word");
     let plain = play.session.document().latest_capture().unwrap().input().text.clone();
     assert_eq!(plain.as_deref(), Some("one two [three] four"));
 
@@ -208,7 +208,7 @@ fn a_window_that_begins_with_brackets_shows_groups() {
     let window = Window::open(OpenOptions { brackets: true, ..with_text("[one two] three") });
     let session = window.app().session();
     assert_eq!(session.document().latest_capture().unwrap().input().text.as_deref(), Some("one two three"));
-    assert!(session.pane().options.reading.words);
+    assert!(session.pane().options.reading.merging.is_merged());
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn tokens_that_are_dragged_over_are_grouped() {
     window.click("Group these tokens");
     let document = window.app().session().document();
     assert_eq!(document.experiment.text, "one [two three]");
-    assert!(window.app().session().pane().options.reading.words);
+    assert!(window.app().session().pane().options.reading.merging.is_merged());
     let group = window.harness.get_by_role_and_label(Role::CheckBox, "[ ] group");
     assert_eq!(group.accesskit_node().toggled(), Some(eframe::egui::accesskit::Toggled::True));
 }

@@ -1,7 +1,7 @@
 //! Panes and documents: what is shared, what is not, and how to get back.
 
 use attnscope::{
-    capture::{Ablate, Ablation, Edit},
+    capture::{Ablate, Ablation, Edit, Merging},
     ids::{DocumentId, HeadId, PaneId},
     protocol::Request,
     session::{
@@ -342,7 +342,7 @@ fn an_example_is_seen_as_it_was_meant_and_gives_the_options_back() {
     play.does(Command::OpenExample(idx));
     play.answers();
     let mut meant = ViewOptions::default();
-    meant.reading.words = EXAMPLES[idx].words;
+    meant.reading.merging = Merging::words_if(EXAMPLES[idx].words);
     assert_eq!(play.session.pane().options, meant);
     play.does(Command::SetText("mine again".to_owned()));
     assert_eq!(play.session.pane().options, mine);

@@ -12,7 +12,7 @@ use attnscope::{
             store::{CapturePair, PatternQuery, PatternReader, PatternResult, PatternStore, Want, answer},
         },
     },
-    capture::{Matrix, Site},
+    capture::{Matrix, Merging, Site},
     ids::{CaptureId, HeadId, StackKind},
     worker::PatternThread,
 };
@@ -44,7 +44,7 @@ fn long() -> CapturePair {
 }
 
 fn readings() -> Vec<Reading> {
-    (0..4).map(|head| Reading { words: true, ..Reading::of(HeadId::single(1, head)) }).collect()
+    (0..4).map(|head| Reading { merging: Merging::WORDS, ..Reading::of(HeadId::single(1, head)) }).collect()
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn the_analysis_thread_tells_each_answer_and_a_refusal_is_one() {
     }))
     .unwrap();
     let long = long();
-    let missing = Reading { words: true, ..Reading::of(HeadId::single(1, 9)) };
+    let missing = Reading { merging: Merging::WORDS, ..Reading::of(HeadId::single(1, 9)) };
     let started = Instant::now();
     let mut known = 0;
     while known < 5 {

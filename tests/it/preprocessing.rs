@@ -52,6 +52,29 @@ fn pixel_values_are_those_of_the_reference() {
     }
 }
 
+/// timm says in `config.json` what becomes of a picture (`tests/fixtures/generate_timm_pictures.py`).
+#[test]
+fn pictures_of_timm_are_made_ready_as_its_transforms_do() {
+    let settings: Value =
+        serde_json::from_str(&fs::read_to_string(fixture("preprocessing/timm.json")).unwrap()).unwrap();
+    let file = fs::read(fixture("preprocessing/timm.safetensors")).unwrap();
+    let file = SafeTensors::deserialize(&file).unwrap();
+    assert!(file.len() >= 20);
+    for (name, tensor) in file.tensors() {
+        let (case, picture) = name.split_once('/').unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let config = serde_json::json!({"architecture": "vit_tiny_patch16_224", "pretrained_cfg": settings[case]});
+        fs::write(folder.path().join("config.json"), config.to_string()).unwrap();
+        let processor = Model::image_processor(&ModelFiles::folder(folder.path()), (224, 224)).unwrap();
+        let picture = open_picture(&ImageSource::Path(fixture("preprocessing").join(picture))).unwrap();
+        let encoded = processor.encode(&picture, (4, 4), 1).unwrap();
+        assert_eq!(tensor.shape(), [3, encoded.size_px.0, encoded.size_px.1], "{name}");
+        let expected = tensor.data().chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()));
+        let worst = expected.zip(&encoded.pixels).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst <= 1e-6, "{name}: {worst}");
+    }
+}
+
 /// DINOv3's processor resizes numbers, not bytes (`tests/fixtures/generate_floats.py`).
 #[test]
 fn pictures_that_are_rescaled_first_are_resized_as_pytorch_does() {

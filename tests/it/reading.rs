@@ -9,7 +9,7 @@ use attnscope::{
         Aggregate, Aggregation, Blank, Captures, Heads, LeaveOut, LeftOut, Policy, ReadPattern, Reading, RowLabels,
         SentenceFilter, Source, Which, pairs, read,
     },
-    capture::{Capture, CaptureParts, InputInfo, StackCapture, Token},
+    capture::{Capture, CaptureParts, InputInfo, Merging, StackCapture, Token},
     ids::{CaptureId, HeadId, Side, StackKind},
     model::Input,
     protocol::ModelSource,
@@ -167,11 +167,11 @@ pub fn all_readings() -> Vec<Reading> {
         for leave_out in all_left_out() {
             for policy in Policy::ALL {
                 for sentences in [SentenceFilter::All, SentenceFilter::AToB, SentenceFilter::BToB] {
-                    for words in [false, true] {
+                    for merging in [Merging::NONE, Merging::WORDS] {
                         for rows in [RowLabels::Read, RowLabels::Written] {
                             let leave_out = LeaveOut { policy, ..leave_out.clone() };
                             let (heads, plain) = (heads.clone(), Reading::default());
-                            let plain = Reading { heads, leave_out, sentences, words, rows, ..plain };
+                            let plain = Reading { heads, leave_out, sentences, merging, rows, ..plain };
                             let sources = [Source::Weights, Source::ByValueNorm];
                             readings.extend(sources.map(|source| Reading { source, ..plain.clone() }));
                         }
@@ -242,8 +242,8 @@ fn reference(bench: &Bench, reading: &Reading) -> (Vec<Vec<f64>>, Vec<f64>) {
         }
     };
     let single = |n: usize| (0..n).map(|at| at..at + 1).collect::<Vec<_>>();
-    let cols = if reading.words { bench.words.clone() } else { single(n) };
-    let rows = match (reading.words, reading.rows) {
+    let cols = if reading.merging.is_merged() { bench.words.clone() } else { single(n) };
+    let rows = match (reading.merging.is_merged(), reading.rows) {
         (false, _) => single(n),
         (true, RowLabels::Read) => bench.words.clone(),
         (true, RowLabels::Written) => bench.written.clone(),
@@ -349,7 +349,7 @@ fn rows_of_a_decoder_are_named_by_what_they_write() {
     let rows: Vec<_> = pattern.rows.groups.iter().map(|row| row.text.clone()).collect();
     assert_eq!(rows, ["two".to_owned(), "three".to_owned(), format!("next: {best}")]);
     let [_, story] = benches();
-    let written = Reading { words: true, rows: RowLabels::Written, ..Reading::of(head(0, 0)) };
+    let written = Reading { merging: Merging::WORDS, rows: RowLabels::Written, ..Reading::of(head(0, 0)) };
     let pattern = read(Captures::one(&story.capture), &written).unwrap();
     let rows: Vec<_> = pattern.rows.groups.iter().map(|row| (row.text.as_str(), row.positions.clone())).collect();
     assert_eq!(rows, [("animal", 0..2), ("didn't", 2..4), ("cross", 4..5), (".", 5..6), ("…", 6..7)]);
@@ -358,7 +358,7 @@ fn rows_of_a_decoder_are_named_by_what_they_write() {
 #[test]
 fn masked_cells_of_words_are_those_that_no_piece_may_see() {
     let [pair, story] = benches();
-    let reading = Reading { words: true, ..Reading::of(head(0, 0)) };
+    let reading = Reading { merging: Merging::WORDS, ..Reading::of(head(0, 0)) };
     let pattern = read(Captures::one(&story.capture), &reading).unwrap();
     for row in 0..5 {
         for col in 0..5 {
@@ -383,8 +383,11 @@ fn masked_cells_of_words_are_those_that_no_piece_may_see() {
 #[test]
 fn heads_that_link_a_pair_are_ranked_by_the_weight_that_every_view_shows() {
     let [pair, _] = benches();
-    let reading =
-        Reading { words: true, leave_out: LeaveOut { special: true, ..LeaveOut::default() }, ..Reading::default() };
+    let reading = Reading {
+        merging: Merging::WORDS,
+        leave_out: LeaveOut { special: true, ..LeaveOut::default() },
+        ..Reading::default()
+    };
     let mut calls = 0;
     let found = pairs::links(&pair.capture, StackKind::SelfAttention, &reading, (2, 9), &mut |_, n| {
         calls += 1;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use attnscope::{
     analysis::reading::{Aggregate, Blank, Captures, Heads, LeaveOut, LeftOut, Minus, Reading, Refusal, Whose, read},
-    capture::Capture,
+    capture::{Capture, Merging},
     ids::{HeadId, StackKind},
 };
 
@@ -43,9 +43,9 @@ fn documents_are_subtracted_word_by_word() {
     let id = head(1, 1);
     let minus = Some(Minus { heads: Heads::One(id), of: Whose::Other });
     let both = Captures { this: &this, other: Some(&other) };
-    let words = Reading { words: true, minus: minus.clone(), ..Reading::of(id) };
+    let words = Reading { merging: Merging::WORDS, minus: minus.clone(), ..Reading::of(id) };
     let pattern = read(both, &words).unwrap();
-    let plain = Reading { words: true, ..Reading::of(id) };
+    let plain = Reading { merging: Merging::WORDS, ..Reading::of(id) };
     let (a, b) = (read(Captures::one(&this), &plain).unwrap(), read(Captures::one(&other), &plain).unwrap());
     // “unseen” has no partner; [CLS] the cat sat [SEP] have.
     let partners = [Some(0), Some(1), None, Some(2), Some(4), Some(5)];

@@ -6,7 +6,7 @@ use std::{
 };
 
 use attnscope::{
-    capture::{Ablate, Ablation, Edit, HideToken},
+    capture::{Ablate, Ablation, Edit, HideToken, Merging},
     ids::HeadId,
     protocol::{
         EditRequest, EventKind, Failure, LoadAnswer, LoadedModel, ModelSource, Request, SessionAnswer, SessionRequest,
@@ -52,7 +52,7 @@ fn busy() -> Play {
     play.answers();
     let mut options = play.session.pane().options.clone();
     options.heatmap.color_map = ColorMap::Cividis;
-    options.reading.words = true;
+    options.reading.merging = Merging::WORDS;
     play.does(Command::SetViewOptions(options));
     play.does(Command::ToggleLink);
     play.does(Command::Session(SessionCommand::SetNotes("What was seen: “nothing”".to_owned())));

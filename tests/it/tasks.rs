@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use attnscope::{
     analysis::reading::{Aggregate, Over, Together},
+    capture::Merging,
     cli::open::OpenOptions,
     export::ExportRequest,
     ids::{HeadId, StackKind},
@@ -162,7 +163,7 @@ fn reading_aids_are_one_menu_away() {
         user.window.app().session().pane().options.reading.clone()
     };
     assert!(aid("Special tokens").leave_out.special);
-    assert!(aid("Merge pieces into words").words);
+    assert_eq!(aid("Words").merging, Merging::WORDS);
     assert_eq!(aid("Mean").together, Some(Together { how: Aggregate::Mean, over: Over::Layer }));
     assert!(aid("× norm of the value").by_value_norm);
 }

@@ -28,6 +28,8 @@ pub enum Detector {
     Content,
     /// Has one key that stands out.
     Confidence,
+    /// Attends to few sentences from much later ones.
+    Receiver,
     /// Attends to patches near by.
     Distance,
     /// Attends to patches of the same hue.
@@ -63,7 +65,7 @@ const OF_PATCHES: Definition =
 
 impl Detector {
     /// Every detector.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Previous,
         Self::Next,
         Self::Itself,
@@ -75,6 +77,7 @@ impl Detector {
         Self::Special,
         Self::Content,
         Self::Confidence,
+        Self::Receiver,
         Self::Distance,
         Self::Hue,
         Self::Brightness,
@@ -178,6 +181,16 @@ impl Detector {
                 threshold: None,
                 applies: ALL_STACKS,
             },
+            Self::Receiver => &Definition {
+                name: "receiver",
+                title: "Receiver",
+                meaning: "How much the attention from much later sentences narrows on few sentences: the excess kurtosis \
+                          of the mean weight that each sentence has from the tokens of those four and more behind it \
+                          (Bogdan et al. 2025)",
+                formula: "kurtosis over sentences s of the mean over s′ ≥ s+4 of the mean of A[i in s′, j in s]",
+                threshold: None,
+                applies: "decoders that read at least eight sentences",
+            },
             Self::Distance => &Definition {
                 name: "distance",
                 title: "Distance",
@@ -209,6 +222,7 @@ impl Detector {
         match self {
             Self::Duplicate | Self::Induction => Undefined::NoRepetition,
             Self::Hue | Self::Brightness => Undefined::NoVariation,
+            Self::Receiver => Undefined::FewSentences,
             Self::Previous
             | Self::Next
             | Self::Itself
@@ -232,9 +246,12 @@ impl Detector {
         Self::ALL.into_iter().filter(|detector| detector.definition().threshold.is_some())
     }
 
-    /// What heads are sorted by: the kinds, and how much there is to see off the first token and the special ones.
+    /// What heads are sorted by: the kinds, how much there is to see off the first token and the special ones, and how
+    /// they look at sentences.
     pub fn orders() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|it| *it == Self::Content || it.definition().threshold.is_some())
+        Self::ALL
+            .into_iter()
+            .filter(|it| matches!(it, Self::Content | Self::Receiver) || it.definition().threshold.is_some())
     }
 
     /// Whether it looks for earlier copies of a token: in a text that repeats at one distance, heads that look at a

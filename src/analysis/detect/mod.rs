@@ -5,6 +5,7 @@
 mod definition;
 mod image;
 mod kinds;
+mod sentences;
 mod text;
 
 use std::fmt;
@@ -72,6 +73,10 @@ pub enum Undefined {
     OneSequence,
     /// The tokens are patches of a picture.
     NoVocabulary,
+    /// A query sees tokens after itself.
+    NotCausal,
+    /// The text has fewer sentences than the detector needs.
+    FewSentences,
 }
 
 impl fmt::Display for Undefined {
@@ -93,6 +98,8 @@ impl fmt::Display for Undefined {
             Self::NoSink => "there is no learned sink",
             Self::OneSequence => "queries and keys are tokens of the same sequence",
             Self::NoVocabulary => "patches of a picture are no tokens of a vocabulary",
+            Self::NotCausal => "queries see tokens after themselves",
+            Self::FewSentences => "the text has fewer than eight sentences",
         })
     }
 }
@@ -203,6 +210,8 @@ impl StackFacts {
             }
             _ if self.patches.is_some() => Err(Undefined::NoOrder),
             Detector::Next => there(!self.causal, Undefined::Causal),
+            Detector::Receiver if !self.causal => Err(Undefined::NotCausal),
+            Detector::Receiver => there(self.tokens.sentences().are_enough(), Undefined::FewSentences),
             Detector::Punctuation => there(!self.tokens.punctuation().is_empty(), Undefined::NoPunctuation),
             Detector::Previous
             | Detector::Itself
@@ -221,6 +230,7 @@ impl StackFacts {
         match detector {
             Detector::Distance | Detector::Hue | Detector::Brightness => self.of_patches(detector, pattern),
             Detector::Positional => self.tokens.positional(pattern).map(|share| share as f32),
+            Detector::Receiver => self.tokens.sentences().kurtosis(pattern).map(|kurtosis| kurtosis as f32),
             _ => self.tokens.mean(detector, pattern).map(|mean| mean as f32),
         }
         .ok_or(detector.nothing())

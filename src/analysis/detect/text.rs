@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::Detector;
-use crate::capture::{Matrix, Token, words};
+use super::{Detector, sentences::Sentences};
+use crate::capture::{Matrix, Token, label_sentences, words};
 
 /// A token's text, its id, and whether it is a special one.
 pub type KnownToken<'a> = (&'a str, Option<u32>, bool);
@@ -25,6 +25,8 @@ pub struct TokenFacts {
     copy: Vec<Option<usize>>,
     /// The first query that has a choice.
     first: usize,
+    /// Of the queries of a causal stack, else none.
+    sentences: Sentences,
 }
 
 impl TokenFacts {
@@ -38,6 +40,7 @@ impl TokenFacts {
         let positions = |wanted: &dyn Fn(&KnownToken<'_>) -> bool| {
             keys.iter().enumerate().filter(|(_, token)| wanted(token)).map(|(at, _)| at).collect()
         };
+        let labels: Vec<(&str, bool)> = queries.iter().map(|(text, _, special)| (*text, *special)).collect();
         let special = [queries, keys].map(|tokens| tokens.iter().map(|(_, _, special)| *special).collect());
         Self {
             special,
@@ -45,12 +48,18 @@ impl TokenFacts {
             punctuation: positions(&|(text, ..)| matches!(words::bare(text), "." | ",")),
             copy: nearest_copies(queries),
             first: usize::from(causal),
+            sentences: Sentences::new(if causal { label_sentences(&labels) } else { Vec::new() }),
         }
     }
 
     /// Whether there is a special token among the keys.
     pub const fn has_special(&self) -> bool {
         !self.special_keys.is_empty()
+    }
+
+    /// The sentences of a causal stack.
+    pub const fn sentences(&self) -> &Sentences {
+        &self.sentences
     }
 
     /// Positions of keys that are full stops or commas.
@@ -79,8 +88,8 @@ impl TokenFacts {
         self.copies(query).map(|copy| copy + 1).filter(move |follower| *follower < query)
     }
 
-    /// The score of one row of a pattern, `[key]`; `None` where the row does not qualify. [`Detector::Positional`]
-    /// and the detectors of patches have none: they are no means over rows.
+    /// The score of one row of a pattern, `[key]`; `None` where the row does not qualify. [`Detector::Positional`],
+    /// [`Detector::Receiver`] and the detectors of patches have none: they are no means over rows.
     pub fn of_row(&self, detector: Detector, query: usize, row: &[f32]) -> Option<f64> {
         let at = |key: usize| row.get(key).copied().map(f64::from);
         let on = |keys: &[usize]| Some(keys.iter().filter_map(|key| at(*key)).sum());
@@ -95,7 +104,9 @@ impl TokenFacts {
             Detector::Special => on(&self.special_keys),
             Detector::Content => self.largest(query, row, 1).filter(|_| self.has_choice(query)),
             Detector::Confidence => self.largest(query, row, 0),
-            Detector::Positional | Detector::Distance | Detector::Hue | Detector::Brightness => None,
+            Detector::Positional | Detector::Receiver | Detector::Distance | Detector::Hue | Detector::Brightness => {
+                None
+            }
         }
     }
 

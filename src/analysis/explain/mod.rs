@@ -9,7 +9,7 @@
 //! what does it move?        norms  effective  edges  directions  copying  head_profile  head_map  detection  syntax  patches
 //!                           importance
 //! where is the fact?        trace  attribution  jacobian  memories  rank_one
-//! does it align?            alignment
+//! does it align?            alignment  contacts
 //! what do its words mean?   embeddings
 //! underneath                dense  svd  eigenvalues  gates  adam
 //! ```
@@ -22,6 +22,7 @@ pub mod adversary;
 pub mod alignment;
 pub mod attribution;
 pub mod compare;
+pub mod contacts;
 pub mod copying;
 pub mod dense;
 pub mod detection;

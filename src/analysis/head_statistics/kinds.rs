@@ -1,4 +1,4 @@
-//! Known kinds of heads: their detectors, row by row, and those of patches, input by input.
+//! Known kinds of heads: their detectors, row by row, and those of patches and sentences, input by input.
 
 use super::{
     metric::Metric,
@@ -19,8 +19,12 @@ pub fn add(row: &SeenRow<'_>, tallies: &mut Tallies<'_>) {
     }
 }
 
-/// Adds what detectors of patches say of a whole pattern, which counts as one.
-pub fn add_patches(facts: &StackFacts, pattern: &Matrix, tallies: &mut Tallies<'_>) {
+/// Adds what detectors of patches and sentences say of a whole pattern, which counts as one.
+pub fn add_whole(facts: &StackFacts, pattern: &Matrix, tallies: &mut Tallies<'_>) {
+    let receiver = Metric::Kind(Detector::Receiver);
+    if tallies.is_defined(receiver) {
+        tallies.add_kind(receiver, facts.tokens().sentences().kurtosis(pattern));
+    }
     for detector in [Detector::Distance, Detector::Hue, Detector::Brightness] {
         let metric = Metric::Kind(detector);
         if tallies.is_defined(metric) {

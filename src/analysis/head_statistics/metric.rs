@@ -206,7 +206,7 @@ impl Metric {
     /// What one count of its `n` is.
     pub const fn counts(self) -> &'static str {
         match self {
-            Self::Kind(Detector::Distance | Detector::Hue | Detector::Brightness)
+            Self::Kind(Detector::Receiver | Detector::Distance | Detector::Hue | Detector::Brightness)
             | Self::Of(Quantity::Activation | Quantity::Largest) => "input",
             _ => "row",
         }

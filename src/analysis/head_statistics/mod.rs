@@ -346,7 +346,7 @@ impl HeadSums {
                 }
             }
         }
-        kinds::add_patches(of, pattern, &mut tallies);
+        kinds::add_whole(of, pattern, &mut tallies);
         let activation = activation::activation(pattern, tokens, !of.stack().is_between());
         let most = pattern.as_slice().iter().copied().max_by(f32::total_cmp);
         if let Some(most) = most {

@@ -6,7 +6,7 @@ use super::{
     Aggregate, Aggregation, Heads, LeaveOut, Minus, Reading, RowLabels, SentenceFilter, Source, Which, is_pair, rows,
 };
 use crate::{
-    capture::Capture,
+    capture::{Capture, Merging},
     ids::{HeadId, StackKind},
 };
 
@@ -19,8 +19,9 @@ pub struct ReadingOptions {
     pub leave_out: LeaveOut,
     /// Which part of a pair of sentences is looked at.
     pub sentences: SentenceFilter,
-    /// Whether pieces of words are merged.
-    pub words: bool,
+    /// What tokens are merged into.
+    #[serde(alias = "words")]
+    pub merging: Merging,
     /// What rows are called; `None` for the usual way: what is written in cross-attention, because that is
     /// how alignments are read, and what is read elsewhere.
     pub rows: Option<RowLabels>,
@@ -54,7 +55,7 @@ impl ReadingOptions {
             leave_out: self.leave_out.clone(),
             // What does not apply must not make two questions of one.
             sentences: if is_pair(capture, stack) { self.sentences } else { SentenceFilter::All },
-            words: self.words,
+            merging: self.merging,
             rows: self.row_labels(capture, stack),
             minus: None,
         }
@@ -89,7 +90,7 @@ impl ReadingOptions {
     #[must_use]
     pub fn without_positions(&self) -> Self {
         let leave_out = LeaveOut { positions: std::collections::BTreeSet::new(), ..self.leave_out.clone() };
-        Self { leave_out, ..self.clone() }
+        Self { leave_out, merging: Merging { unfolded: None, ..self.merging }, ..self.clone() }
     }
 }
 

@@ -21,9 +21,14 @@ const OVERVIEW_CELLS: usize = 1024;
 /// The coarsest level that a strip can be reduced to: it has a row left.
 pub const MAX_LEVEL: u32 = STRIP_ROWS.ilog2();
 
-/// Whether what a reading shows is read in parts. A difference is not, nor an explanation, whose numbers are there.
+/// Whether what a reading shows is read in parts. A difference is not, nor an explanation, whose numbers are there, nor
+/// what is merged into sentences, of which there are few.
 pub fn is_long(capture: &Capture, reading: &Reading) -> bool {
-    reading.minus.is_none() && reading.source.explained().is_none() && n_cells(capture, reading) > WHOLE_CELLS
+    let is_merged = reading.merging.unit.is_of_words();
+    !is_merged
+        && reading.minus.is_none()
+        && reading.source.explained().is_none()
+        && n_cells(capture, reading) > WHOLE_CELLS
 }
 
 /// Refuses what would have to be held whole and is too long for that.
@@ -33,11 +38,19 @@ pub fn is_long(capture: &Capture, reading: &Reading) -> bool {
 pub(super) fn check_whole(capture: &Capture, reading: &Reading) -> Result<(), Refusal> {
     let of_tokens = reading.source.explained().and_then(|it| it.extent(reading.heads.stack()));
     let one_row = of_tokens.is_some_and(|extent| matches!(extent, Extent::Tokens | Extent::TokensOfLayers));
-    if n_cells(capture, reading) <= MOST_CELLS || one_row {
+    if n_cells(capture, reading) <= MOST_CELLS || one_row || has_few_cells(capture, reading) {
         return Ok(());
     }
     let stack = reading.heads.stack();
     Err(Refusal::TooLong { n_query: capture.query_tokens(stack).len(), n_key: capture.key_tokens(stack).len() })
+}
+
+/// Whether what is left is little enough once tokens are merged into sentences.
+fn has_few_cells(capture: &Capture, reading: &Reading) -> bool {
+    reading.merging.unit.is_of_words() && {
+        let [rows, cols] = rows::axes(capture, reading);
+        rows.len().saturating_mul(cols.len()) <= MOST_CELLS
+    }
 }
 
 fn n_cells(capture: &Capture, reading: &Reading) -> usize {

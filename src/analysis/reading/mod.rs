@@ -11,7 +11,7 @@
 //! 3. **Leave out** keys, and scale what remains of each row up to the sum that the row had, if asked for (rows
 //!    of an explanation are no distributions, and never scaled).
 //!    Then the sentences that are not looked at become blank, without renormalising.
-//! 4. **Merge** pieces into words: the sum over a word's keys, the mean over its queries.
+//! 4. **Merge** tokens into words, sentences or paragraphs: the sum over the keys of each, the mean over its queries.
 //! 5. **Subtract** another pattern that went through the same four steps.
 //!
 //! Summing over keys and averaging over queries is how Clark et al. (2019) turn attention between tokens

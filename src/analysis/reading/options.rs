@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Explained;
 use crate::{
-    capture::Site,
+    capture::{Merging, Site},
     ids::{HeadId, StackKind},
 };
 
@@ -22,8 +22,8 @@ pub struct Reading {
     pub leave_out: LeaveOut,
     /// Which part of a pair of sentences is looked at.
     pub sentences: SentenceFilter,
-    /// Whether pieces of words are merged: keys are summed, queries averaged.
-    pub words: bool,
+    /// What tokens are merged into: keys are summed, queries averaged.
+    pub merging: Merging,
     pub rows: RowLabels,
     /// What is subtracted, if anything.
     pub minus: Option<Minus>,

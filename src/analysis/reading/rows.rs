@@ -8,13 +8,15 @@ use super::{
 };
 use crate::{
     analysis::attention,
-    capture::{Capture, Matrix, Token, words},
+    capture::{Capture, Grouping, Matrix},
     ids::{HeadId, StackKind},
     spec::{HeadKind, Mask, Visibility},
 };
 
 /// Below this part of a row the rest is rounding error, and renormalising would show noise as attention.
 const NOTHING_LEFT: f64 = 1e-6;
+/// About so many queries are read at a time where they are merged into sentences.
+const PART_QUERIES: usize = 512;
 
 /// Reads one capture; what is to be subtracted is not looked at.
 ///
@@ -22,6 +24,9 @@ const NOTHING_LEFT: f64 = 1e-6;
 /// When a head or the values it is weighed by do not exist or were not recorded.
 pub(super) fn read(capture: &Capture, reading: &Reading) -> Result<ReadPattern, Refusal> {
     let [mut rows, mut cols] = axes(capture, reading);
+    if reading.merging.unit.is_of_words() && reading.source.explained().is_none() {
+        return read_in_parts(capture, reading, &[rows, cols]);
+    }
     let (mut base, heads) = aggregate::gather(capture, reading, None)?;
     if reading.source.explained().is_some() {
         base = without_silence(base, Arc::make_mut(&mut rows), Arc::make_mut(&mut cols));
@@ -50,6 +55,29 @@ pub(super) fn read_part(
     };
     let (base, heads) = aggregate::gather(capture, reading, Some(&queries))?;
     Ok(merged(capture, reading, (base, queries.start), heads, axes.clone(), here))
+}
+
+/// Reads all rows of one capture, some at a time: of a long text with few sentences the whole pattern is never there.
+///
+/// # Errors
+/// As [`read`].
+fn read_in_parts(capture: &Capture, reading: &Reading, axes: &Axes) -> Result<ReadPattern, Refusal> {
+    let groups = &axes[0].groups;
+    let mut parts = Vec::new();
+    let mut first = 0;
+    while first < groups.len().max(1) {
+        let n_queries = |row: usize| groups[row].positions.end - groups[first].positions.start;
+        let end = (first + 1..groups.len()).find(|row| n_queries(*row) > PART_QUERIES).unwrap_or(groups.len());
+        parts.push(read_part(capture, reading, axes, first..end)?);
+        first = end.max(first + 1);
+    }
+    let values: Vec<f32> = parts.iter().flat_map(|part| part.matrix.as_slice()).copied().collect();
+    let mass = parts.iter().flat_map(|part| &part.mass).copied().collect();
+    let shape = [groups.len(), axes[1].len()];
+    let Some(whole) = parts.into_iter().next() else { return Err(Refusal::NoHeads(reading.heads.stack())) };
+    // One line of as many values as there are columns per row.
+    let matrix = Matrix::new(values, shape).unwrap_or_else(|_| whole.matrix.clone());
+    Ok(ReadPattern { matrix, mass, here: 0..groups.len(), shared: false, ..whole }.measured())
 }
 
 /// Steps three and four, for the rows `here`; `base` are the weights from a query on.
@@ -132,45 +160,38 @@ pub fn axes(capture: &Capture, reading: &Reading) -> Axes {
 
 fn axes_of(capture: &Capture, reading: &Reading, hidden: &[bool], outside: Option<&[Vec<bool>; 2]>) -> (Axis, Axis) {
     let stack = reading.heads.stack();
-    let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
+    let queries = capture.query_tokens(stack);
     let one_row = reading.source.explained().filter(|it| it.extent(stack).is_some_and(|it| !it.is_of_pairs()));
     let sentence = |axis: usize, position: usize| {
         let out = outside.and_then(|outside| outside[axis].get(position)) == Some(&true);
         out.then_some(LeftOut::Sentence)
     };
     let group = |positions: Range<usize>, text, left_out| AxisGroup { positions, text, left_out };
+    let side = |side| Grouping::of(capture, side, reading.merging);
+    let (of_queries, of_keys) = (side(stack.query_side()), side(stack.key_side()));
     let rows = if let Some(explained) = one_row {
         Axis::new(vec![group(0..queries.len(), explained.row_text(queries.len()), None)])
     } else if reading.rows == RowLabels::Written && writes(capture, stack) {
-        let written = written_groups(queries, reading.words);
         let text = |positions: &Range<usize>| match queries.get(positions.start + 1) {
-            Some(_) => text_of(queries, positions.start + 1..positions.end + 1, reading.words),
+            Some(_) => of_queries.text(positions.start + 1..positions.end + 1),
             None => next_token(capture, positions.start),
         };
-        let named = written.into_iter().map(|at| group(at.clone(), text(&at), sentence(0, at.start)));
-        Axis::new(named.collect()).written()
+        let named = written_groups(&of_queries.groups, queries.len()).into_iter();
+        Axis::new(named.map(|at| group(at.clone(), text(&at), sentence(0, at.start))).collect()).written()
     } else {
-        let read = groups(queries, reading.words).into_iter();
-        let text = |at: &Range<usize>| text_of(queries, at.clone(), reading.words);
-        Axis::new(read.map(|at| group(at.clone(), text(&at), sentence(0, at.start))).collect()).placed(queries)
+        let read = of_queries.groups.iter().cloned();
+        Axis::new(read.map(|at| group(at.clone(), of_queries.text(at.clone()), sentence(0, at.start))).collect())
+            .placed(queries)
     };
     let chosen = |at: &Range<usize>| {
         let all = at.clone().all(|position| hidden.get(position) == Some(&true));
         all.then_some(LeftOut::Chosen)
     };
-    let cols = groups(keys, reading.words).into_iter().map(|at| {
+    let cols = of_keys.groups.iter().cloned().map(|at| {
         let left_out = chosen(&at).or_else(|| sentence(1, at.start));
-        group(at.clone(), text_of(keys, at, reading.words), left_out)
+        group(at.clone(), of_keys.text(at), left_out)
     });
     (rows, Axis::new(cols.collect()).with_rest(rest::kinds(capture, reading)))
-}
-
-fn groups(tokens: &[Token], merged: bool) -> Vec<Range<usize>> {
-    if merged { words::words(tokens) } else { (0..tokens.len()).map(|at| at..at + 1).collect() }
-}
-
-fn text_of(tokens: &[Token], positions: Range<usize>, merged: bool) -> String {
-    if merged { words::word_text(tokens, positions) } else { words::token_text(tokens, positions.start) }
 }
 
 /// Whether a stack's rows write the next token: decoders that do not classify, and what they attend to.
@@ -194,9 +215,9 @@ pub fn writes(capture: &Capture, stack: StackKind) -> bool {
 
 /// Query positions by what they write: row `i` writes token `i + 1`, so a word's row stands one token
 /// earlier than the word; the last query writes what is not there yet.
-fn written_groups(tokens: &[Token], merged: bool) -> Vec<Range<usize>> {
-    let Some(last) = tokens.len().checked_sub(1) else { return Vec::new() };
-    let written = groups(tokens, merged).into_iter().filter(|word| word.start > 0);
+fn written_groups(groups: &[Range<usize>], n_tokens: usize) -> Vec<Range<usize>> {
+    let Some(last) = n_tokens.checked_sub(1) else { return Vec::new() };
+    let written = groups.iter().filter(|word| word.start > 0);
     let mut rows: Vec<_> = written.map(|word| word.start - 1..word.end - 1).collect();
     // The first token is written by nobody; a word that it begins is written from its second piece on.
     let first = rows.first().map_or(last, |row| row.start);

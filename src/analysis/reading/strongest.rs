@@ -2,7 +2,7 @@
 
 use super::{Captures, Reading, read};
 use crate::{
-    capture::{Capture, RowMass},
+    capture::{Capture, Merging, RowMass},
     ids::HeadId,
     text::{decimal_text, grouped},
 };
@@ -11,7 +11,7 @@ use crate::{
 /// there most as well. `None` where the head was not recorded or the query looks at nothing.
 pub fn strongest(capture: &Capture, head: HeadId, query: usize) -> Option<String> {
     let most_in = |head: HeadId| {
-        let pattern = read(Captures::one(capture), &Reading { words: true, ..Reading::of(head) }).ok()?;
+        let pattern = read(Captures::one(capture), &Reading { merging: Merging::WORDS, ..Reading::of(head) }).ok()?;
         let row = pattern.row(pattern.rows.group_of(query)?)?.get(..pattern.cols.n_of_tokens())?;
         let (key, weight) = row.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
         (weight > 0.0).then_some((pattern, key, weight))

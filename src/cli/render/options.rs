@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     analysis::reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, SentenceFilter, Source, Whose},
+    capture::{Merging, Unit},
     cli::{
         CliError,
         capture::{BeamOptions, ChanceOptions, Writing},
@@ -29,7 +30,7 @@ use crate::{
 };
 
 /// What a session has chosen already, beside the options of views.
-const OF_NO_SESSION: [&str; 44] = [
+const OF_NO_SESSION: [&str; 46] = [
     "model",
     "capture",
     "text",
@@ -70,6 +71,8 @@ const OF_NO_SESSION: [&str; 44] = [
     "by_value_norm",
     "hide",
     "words",
+    "merge",
+    "unfold",
     "sentences",
     "written",
     "sheet",
@@ -169,8 +172,14 @@ pub struct RenderOptions {
     pub keep_weights: bool,
     /// Merge pieces of words, and groups of tokens: sum over keys, mean over queries; --brackets, --groups and
     /// --groups-column do so as well
-    #[arg(long)]
+    #[arg(long, conflicts_with = "merge")]
     pub words: bool,
+    /// Merge tokens into units, as --words does: tokens, words, sentences, paragraphs
+    #[arg(long, value_name = "UNIT")]
+    pub merge: Option<Unit>,
+    /// Of merged sentences or paragraphs: the one, from 0, whose words stand by themselves among the others
+    #[arg(long, value_name = "N", requires = "merge")]
+    pub unfold: Option<usize>,
     /// Of a pair of texts: from which one's queries to which one's keys: all, a-a, a-b, b-a, b-b
     #[arg(long, value_name = "FROM-TO", default_value = "all")]
     pub sentences: SentenceFilter,
@@ -262,11 +271,18 @@ impl RenderOptions {
         Reading {
             source: if self.by_value_norm { Source::ByValueNorm } else { Source::Weights },
             leave_out: self.leave_out(),
-            words: self.words || self.input.has_groups() || self.groups.is_some(),
+            merging: self.merging(),
             sentences: self.sentences,
             rows: if self.written || self.each.is_some() { RowLabels::Written } else { RowLabels::Read },
             ..Reading::default()
         }
+    }
+
+    fn merging(&self) -> Merging {
+        let merging = Merging { unit: self.merge.unwrap_or_default(), unfolded: self.unfold };
+        // Groups are there to be seen, unless somebody says otherwise.
+        let groups = self.merge.is_none() && (self.input.has_groups() || self.groups.is_some());
+        merging.or_words_if(self.words || groups)
     }
 
     /// The view; of a session the pane's own where none is named.

@@ -60,9 +60,10 @@ impl ResolvedSpec<'_> {
     /// Refuses what is about patterns.
     pub fn not_of_planes(&self) -> Result<(), FigureError> {
         let spec = self.spec;
-        if spec.together.is_some() || spec.minus.is_some() || spec.reading.words {
+        if spec.together.is_some() || spec.minus.is_some() || spec.reading.merging.is_merged() {
             let view = spec.view.name();
-            let message = format!("{view} shows vectors, not patterns: leave out --aggregate, --minus and --words");
+            let message =
+                format!("{view} shows vectors, not patterns: leave out --aggregate, --minus, --words and --merge");
             return Err(FigureError::Usage(message));
         }
         Ok(())

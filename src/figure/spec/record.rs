@@ -11,7 +11,7 @@ use crate::{
         explain::report::LabQuestion,
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source},
     },
-    capture::stack_prefix,
+    capture::{Unit, stack_prefix},
     ids::StackKind,
     raster::ColorMap,
 };
@@ -47,7 +47,7 @@ impl FigureSpec {
     pub(super) fn record(&self) -> Value {
         let Self { view, stack, layers, heads, query, key, reading, together, minus, options, sheet, each, paper } =
             self;
-        let Reading { source, heads: _, leave_out, sentences, words, rows, minus: _ } = reading;
+        let Reading { source, heads: _, leave_out, sentences, merging, rows, minus: _ } = reading;
         let LeaveOut { special, first, punctuation, positions, policy } = leave_out;
         let Paper { dark, width, height, pages, scale: pixels_per_pt, caption, svg_text, fonts } = paper;
         let hidden = [(special, "special"), (first, "first"), (punctuation, "punctuation")];
@@ -64,7 +64,9 @@ impl FigureSpec {
             ("renormalized", json!(*policy == Policy::Renormalize)),
             ("left_out", plain(policy)),
             ("sentences", plain(sentences)),
-            ("words", json!(words)),
+            ("words", json!(merging.unit == Unit::Word)),
+            ("merged", json!(merging.unit.name())),
+            ("unfolded", json!(merging.unfolded)),
             ("written", json!(*rows == RowLabels::Written)),
             ("aggregate", json!(together.map(Aggregate::name))),
             ("minus", json!(minus.map(minus_text))),

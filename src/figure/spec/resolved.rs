@@ -233,7 +233,7 @@ impl<'a> ResolvedSpec<'a> {
             minus,
             against: self.measured.against.as_ref().filter(|_| facts.contrasts).map(|against| against.names.clone()),
             pinned: self.pinned(),
-            words: self.spec.reading.words,
+            merging: self.spec.reading.merging,
             writes: self.writes(),
             explained: self.spec.reading.source.explained(),
             output: self.answers.iter().find_map(|it| lab::target_text(self.capture, it.report.as_deref()?)),

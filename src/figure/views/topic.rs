@@ -4,7 +4,7 @@
 use super::{Pinned, stack_prefix};
 use crate::{
     analysis::{Space, paths::PathMeasure, reading::Explained},
-    capture::{Capture, words},
+    capture::{Capture, Grouping, Merging, words},
     figure::ViewOptions,
     ids::{HeadId, Side, StackKind},
     text::{capitalised, counted},
@@ -27,8 +27,8 @@ pub struct Topic<'a> {
     /// The two sides that heads are held against each other over, in words.
     pub against: Option<[String; 2]>,
     pub pinned: Pinned,
-    /// Whether pieces of words are merged where weights are drawn.
-    pub words: bool,
+    /// What tokens are merged into where weights are drawn.
+    pub merging: Merging,
     /// Whether rows of weights are named by the token that is written next.
     pub writes: bool,
     /// Values in place of attention.
@@ -78,12 +78,14 @@ impl Topic<'_> {
         self.called(side, position, &words::token_text(self.capture.tokens(side), position))
     }
 
-    /// What a token of a side is called where weights are drawn: by its word, where pieces are merged.
+    /// What a token of a side is called where weights are drawn: by its word or sentence, where tokens are merged.
     fn word(&self, side: Side, position: usize) -> String {
-        let tokens = self.capture.tokens(side);
-        let merged = self.words.then(|| words::words(tokens).into_iter().find(|word| word.contains(&position)));
-        match merged.flatten() {
-            Some(word) => self.called(side, position, &words::word_text(tokens, word)),
+        if !self.merging.is_merged() {
+            return self.token(side, position);
+        }
+        let grouping = Grouping::of(self.capture, side, self.merging);
+        match grouping.groups.iter().find(|group| group.contains(&position)) {
+            Some(group) => self.called(side, position, &grouping.text(group.clone())),
             None => self.token(side, position),
         }
     }

@@ -4,6 +4,7 @@ mod ablation;
 mod alignment;
 mod attention;
 mod attribution_patching;
+mod contacts;
 mod direct_logits;
 mod edges;
 mod effective;
@@ -47,6 +48,7 @@ use crate::{
 pub use alignment::{AlignmentOptions, Reverse, are_two_directions, two_texts};
 pub use attention::AttentionOptions;
 pub use attribution_patching::PatchingOptions;
+pub use contacts::Contacts;
 pub use direct_logits::DirectLogits;
 pub use edges::{EdgeOptions, Than};
 pub use effective::Effective;
@@ -142,6 +144,7 @@ methods! {
     LeaveOneOut: LeaveOneOutOptions,
     Masks: MaskingOptions,
     Named: NamedOptions,
+    Contacts: Contacts,
     Ablation: Ablation,
     HeadEffect: HeadEffect,
     Faithfulness: FaithfulnessOptions,

@@ -2,6 +2,7 @@
 
 use super::Model;
 use crate::{
+    analysis::explain::contacts::ContactMap,
     capture::Matrix,
     model::{
         input::{Encoded, Payload},
@@ -67,6 +68,20 @@ impl Model {
     /// Whether the head reads both streams of a two-stream model at once, so that no stream has logits by itself.
     pub fn joins_streams(&self) -> bool {
         self.network.joins_streams()
+    }
+
+    /// What makes a map of contacts between residues of all attention maps; `None` of what is no model of proteins, or lacks
+    /// it.
+    pub const fn contacts(&self) -> Option<&ContactMap> {
+        match &self.network.body {
+            Body::Single(tower) => tower.stack.contacts.as_ref(),
+            Body::EncoderDecoder { .. }
+            | Body::TwoTowers { .. }
+            | Body::TwoStreams(_)
+            | Body::Recurrent(_)
+            | Body::Attentive(_)
+            | Body::Reader(_) => None,
+        }
     }
 
     /// Whether the head says one thing about the whole input.

@@ -141,7 +141,8 @@ impl Config {
         if let Some(name) = self.text(&["model_type"]) {
             return Ok(name.to_lowercase());
         }
-        match self.architecture() {
+        // Files of timm name a function of it, in one word.
+        match self.architecture().or_else(|| self.text(&["architecture"])) {
             Some(class) => Ok((self.type_of_class)(class).unwrap_or(class).to_owned()),
             None => Err(self.unnamed()),
         }

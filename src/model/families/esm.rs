@@ -5,13 +5,17 @@ use super::{
     Norms, Positions, Rotary, Sizes, Stack, StackKind, TextEmbedding, TokenizerClass, Weights, config_keys, count_from,
     encoder::head, encoder::word_table, layer_norm, linear, mlp, network, qkv,
 };
+use crate::analysis::explain::contacts::ContactMap;
+
+/// The token that ends a sequence.
+const END: u32 = 2;
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     classes: &["Esm"],
     // Of models that fold, which are refused.
     harmless: &[config_keys::CAUSALITY, &["esmfold_config", "rope_theta", "vocab_list"]],
     limits: &[config_keys::NO_CROSS, config_keys::HEAD_WIDTH, &[("is_folding_model", &["false"])]],
-    ids: &[(EOS, 2)],
+    ids: &[(EOS, END)],
     tokenizer: TokenizerClass::class(Convention::Esm),
     ..Family::encoder("esm", build)
 }];
@@ -48,8 +52,22 @@ fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadErro
     let final_norm = layer_norm(weights, "esm.encoder.emb_layer_norm_after", sizes.d_model, eps)?;
     let head = head(config, weights, &sizes, &NAMES, embedding.word.rows()?)?;
     let rotary = rotary.into_iter().collect();
-    let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, Some(final_norm)) };
+    let contacts = contacts(weights, &sizes)?;
+    let stack = Stack { rotary, contacts, ..Stack::new(StackKind::SelfAttention, blocks, Some(final_norm)) };
     Ok(network("esm", (sizes.d_model, sizes.n_vocab), embedding, stack, head))
+}
+
+/// The regression over the maps of all heads, where the file has one.
+fn contacts(weights: &mut Weights<'_>, sizes: &Sizes) -> Result<Option<ContactMap>, LoadError> {
+    let name = |part: &str| format!("esm.contact_head.regression.{part}");
+    if !weights.has(&name("weight")) {
+        return Ok(None);
+    }
+    let n_maps = sizes.n_layers * sizes.spec.n_heads;
+    let factors = weights.tensor(&name("weight"), &[1, n_maps])?.flatten_all()?.to_vec1()?;
+    let bias = weights.tensor(&name("bias"), &[1])?.flatten_all()?.to_vec1()?;
+    // The class takes its own end, whatever the file says.
+    Ok(Some(ContactMap { weights: factors, bias: bias.first().copied().unwrap_or(0.0), end: END }))
 }
 
 /// The frequencies that the file has, which may be those of half precision in which the model was trained; older files

@@ -74,6 +74,8 @@ mod smollm3;
 mod stablelm;
 mod starcoder2;
 mod t5;
+mod timm;
+mod timm_architectures;
 mod trocr;
 mod variant;
 mod vision;
@@ -196,6 +198,7 @@ const FAMILIES: &[&[Family]] = &[
     stablelm::FAMILIES,
     starcoder2::FAMILIES,
     t5::FAMILIES,
+    timm::FAMILIES,
     trocr::FAMILIES,
     vit::FAMILIES,
 ];

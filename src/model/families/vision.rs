@@ -7,7 +7,7 @@ use super::{
     Activation, Block, Config, Dense, ImageSpec, Interpolation, LayerSpec, Linear, LoadError, MultiHead, Norms,
     Weights, layer_norm, linear, map, qkv,
 };
-use crate::model::network::patches::PatchEmbedding;
+pub(super) use crate::model::network::patches::PatchEmbedding;
 
 /// Sizes of pictures and patches, height before width.
 #[derive(Clone, Copy)]
@@ -61,6 +61,7 @@ impl Pictures {
             prefix: None,
             position: None,
             registers: None,
+            n_class_tokens: usize::MAX,
             norm: None,
             grid: self.grid,
             patch_px: self.patch_px,

@@ -58,6 +58,10 @@ impl ImageProcessor {
         size_px: (usize, usize),
     ) -> Result<Self, InputError> {
         let model = object(files, MODEL_FILE).ok().flatten().map_or(Value::Null, Value::Object);
+        if own.is_some_and(ProcessorClass::is_of_timm) {
+            let settings = ProcessorSettings::of_timm(&model).map_err(|reason| bad(MODEL_FILE, &reason))?;
+            return Ok(Self { settings, source: MODEL_FILE });
+        }
         // What a joint file says about pictures goes first.
         for file in [JOINT_FILE, FILE] {
             let Some(mut values) = object(files, file)? else { continue };
@@ -112,7 +116,7 @@ impl ImageProcessor {
             (picture.shown.width as f32 / resized.width as f32, picture.shown.height as f32 / resized.height as f32);
         let (cropped, left, top) = match self.settings.crop {
             None => (resized, 0, 0),
-            Some((height, width)) => center_crop(&resized, height, width),
+            Some((height, width)) => center_crop(&resized, (height, width), self.settings.crop_rounds),
         };
         let (mut pixels, mut size_px) = (self.values(&cropped), (cropped.height, cropped.width));
         if let Some(padded_px) = self.settings.pad {
@@ -245,8 +249,13 @@ fn bad(file: &'static str, reason: &str) -> InputError {
 ///
 /// After `transformers.image_transforms.center_crop`, which rounds an odd margin down when it cuts and
 /// up when it pads.
-fn center_crop(source: &Pixels8, height: usize, width: usize) -> (Pixels8, isize, isize) {
-    let edge = |have: usize, want: usize| (have as isize - want as isize).div_euclid(2);
+fn center_crop(source: &Pixels8, (height, width): (usize, usize), rounds: bool) -> (Pixels8, isize, isize) {
+    let edge = |have: usize, want: usize| {
+        let beside = have as isize - want as isize;
+        // Ties go to even numbers, as in Python.
+        let up = rounds && beside.rem_euclid(4) == 3;
+        beside.div_euclid(2) + isize::from(up)
+    };
     let (left, top) = (edge(source.width, width), edge(source.height, height));
     let mut pixels = vec![0; 3 * height * width];
     let first = left.max(0) as usize;

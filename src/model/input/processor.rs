@@ -16,6 +16,8 @@ pub(super) struct ProcessorSettings {
     pub resize: Option<TargetSize>,
     pub filter: Filter,
     pub crop: Option<(usize, usize)>,
+    /// Whether half a pixel beside the crop is rounded (torchvision) instead of cut.
+    pub crop_rounds: bool,
     pub rescale: Option<f64>,
     pub normalize: Option<Normalize>,
     /// Filled up with zeros at the right and at the bottom, after everything else.
@@ -107,6 +109,14 @@ impl ProcessorClass {
     pub const BEIT: Self = Self { name: "Beit", filter: Filter::Bicubic, crop_size: Some((224, 224)), ..Self::VIT };
     pub const DINOV3: Self =
         Self { name: "DINOv3ViT", mean: IMAGENET_MEAN, std: IMAGENET_STD, rescales_first: true, ..Self::VIT };
+    /// What transformers has around timm's own; its settings are those of `config.json` alone.
+    pub const TIMM: Self = Self {
+        name: "TimmWrapper",
+        mean: IMAGENET_MEAN,
+        std: IMAGENET_STD,
+        size: TargetSize::ShortestEdge(256),
+        ..Self::CLIP
+    };
     pub const SIGLIP: Self = Self { name: "Siglip", filter: Filter::Bicubic, square: false, ..Self::VIT };
     pub const BRIDGETOWER: Self = Self {
         name: "BridgeTower",
@@ -145,6 +155,11 @@ impl ProcessorClass {
             ..Self::VIT
         },
     ];
+
+    /// Whether `config.json` says everything.
+    pub fn is_of_timm(&self) -> bool {
+        self.name == Self::TIMM.name
+    }
 
     /// The class that the processor's file names, or `config.json` (`model`), else the `own` of the model's family.
     fn of(file: &File<'_>, model: &Value, own: Option<&'static Self>) -> Result<&'static Self, String> {
@@ -234,11 +249,62 @@ impl ProcessorSettings {
             resize: size.filter(|_| resizes),
             filter: filter.unwrap_or(class.filter),
             crop: crop.filter(|_| crops),
+            crop_rounds: false,
             rescale: factor.filter(|_| rescales),
             normalize: mean.zip(std).filter(|_| normalizes).map(|(mean, std)| Normalize { mean, std }),
             pad: pad.filter(|_| pads),
             rescales_first: class.rescales_first,
             keys: file.keys(),
+        })
+    }
+
+    /// What timm's `create_transform` does for `pretrained_cfg` in a model's configuration, or for what stands at its top.
+    ///
+    /// # Errors
+    /// With a sentence about the configuration.
+    pub fn of_timm(model: &Value) -> Result<Self, String> {
+        let empty = Map::new();
+        let values = model.get("pretrained_cfg").unwrap_or(model).as_object().unwrap_or(&empty);
+        let file = File { values, read: RefCell::default() };
+        let channels = |name: &str, own| Ok::<_, String>(file.or_class(name, Some(own), channels)?.unwrap_or(own));
+        let (mean, std) = (channels("mean", IMAGENET_MEAN)?, channels("std", IMAGENET_STD)?);
+        let argument = model.get("model_args").and_then(|arguments| arguments.get("img_size"));
+        let input = argument.or_else(|| file.get("input_size"));
+        let (height, width) = match input.map(|size| (size, size.as_array().map(Vec::as_slice))) {
+            None => (224, 224),
+            Some((_, Some([_, height, width]))) => {
+                sides("input_size", &Value::from(vec![height.clone(), width.clone()]))?
+            }
+            Some((size, _)) => sides("img_size", size)?,
+        };
+        let share = file.or_class("crop_pct", Some(0.875), number)?.filter(|share| *share > 0.0).unwrap_or(0.875);
+        let scaled = |side: usize| (side as f64 / share).floor() as usize;
+        let resize = match file.text("crop_mode").unwrap_or("center") {
+            "squash" => TargetSize::Exact(scaled(height), scaled(width)),
+            "center" if height == width => TargetSize::ShortestEdge(scaled(height)),
+            "center" => TargetSize::Covering(scaled(height), scaled(width)),
+            other => return Err(format!("crop_mode is “{other}”, which is not supported")),
+        };
+        let filter = match file.text("interpolation").unwrap_or("bicubic") {
+            "" | "bicubic" => Filter::Bicubic,
+            "nearest" => Filter::Nearest,
+            "bilinear" => Filter::Bilinear,
+            "lanczos" => Filter::Lanczos,
+            "box" => Filter::Box,
+            "hamming" => Filter::Hamming,
+            other => return Err(format!("interpolation is “{other}”, which is not supported")),
+        };
+        Ok(Self {
+            resize: Some(resize),
+            filter,
+            crop: Some((height, width)),
+            crop_rounds: true,
+            rescale: Some(1.0 / 255.0),
+            normalize: Some(Normalize { mean, std }),
+            pad: None,
+            rescales_first: false,
+            // Those of weights and training are beside them, and no concern of pictures.
+            keys: Keys { unknown: Vec::new(), ..file.keys() },
         })
     }
 
@@ -253,6 +319,7 @@ impl ProcessorSettings {
             resize: Some(size),
             filter: class.filter,
             crop: class.crops.then_some((height, width)),
+            crop_rounds: false,
             rescale: Some(1.0 / 255.0),
             normalize: Some(Normalize { mean: class.mean, std: class.std }),
             pad: None,

@@ -15,6 +15,8 @@ pub(super) enum TargetSize {
     /// The shortest edge, unless the longest would become longer than 1333 / 800 of it; both are then cut to multiples of
     /// the second number, and nothing may be left.
     Multiples(usize, usize),
+    /// Both sides at least so long, and one of them no longer (timm's `ResizeKeepRatio`).
+    Covering(usize, usize),
 }
 
 /// No model reads larger pictures; a larger number is a damaged file.
@@ -31,6 +33,11 @@ impl TargetSize {
             Self::ShortestEdge(short) => (short, short * width / height),
             Self::Edges(short, long) => with_edges((height, width), short, long),
             Self::Multiples(short, divisor) => in_multiples((height, width), short, divisor),
+            Self::Covering(least_height, least_width) => {
+                let ratio = (height as f64 / least_height as f64).min(width as f64 / least_width as f64);
+                let scaled = |side: usize| (side as f64 / ratio).round_ties_even() as usize;
+                (scaled(height), scaled(width))
+            }
             Self::Within(max_height, max_width) => {
                 let scale = (max_height as f64 / height as f64).min(max_width as f64 / width as f64);
                 let scaled = |side: usize| ((side as f64 * scale) as usize).max(1);
@@ -113,7 +120,7 @@ pub(super) fn in_multiples_of(divisor: usize, asked: TargetSize) -> Result<Targe
             Err(format!("size_divisor {divisor} is larger than the shortest_edge {short} of size"))
         }
         TargetSize::ShortestEdge(short) | TargetSize::Edges(short, _) => Ok(TargetSize::Multiples(short, divisor)),
-        TargetSize::Exact(..) | TargetSize::Within(..) | TargetSize::Multiples(..) => {
+        TargetSize::Exact(..) | TargetSize::Within(..) | TargetSize::Multiples(..) | TargetSize::Covering(..) => {
             Err("size needs shortest_edge".to_owned())
         }
     }

@@ -15,6 +15,7 @@ use super::{
     rotary::Rotary,
 };
 use crate::{
+    analysis::explain::contacts::ContactMap,
     ids::StackKind,
     model::{
         ModelError,
@@ -181,6 +182,8 @@ pub(crate) struct Stack {
     pub convolution: Option<Convolution>,
     /// Which tokens see all others, in layers that have maps for them.
     pub global: GlobalTokens,
+    /// What makes a map of contacts of all its patterns (ESM).
+    pub contacts: Option<ContactMap>,
 }
 
 impl Stack {
@@ -188,7 +191,7 @@ impl Stack {
     pub fn new(kind: StackKind, blocks: Vec<Block>, final_norm: Option<Norm>) -> Self {
         let blocks = blocks.into_iter().map(Arc::new).collect();
         let (rotary, bias, convolution, global) = (Vec::new(), None, None, GlobalTokens::None);
-        Self { kind, blocks, final_norm, rotary, bias, convolution, global }
+        Self { kind, blocks, final_norm, rotary, bias, convolution, global, contacts: None }
     }
 
     /// Whether it supports global attention tokens.

@@ -23,6 +23,8 @@ pub(crate) struct PatchEmbedding {
     pub position: Option<Tensor>,
     /// Tokens without a position between prefix and patches (DINOv2's registers), `[n_registers, d_model]`.
     pub registers: Option<Tensor>,
+    /// How many of the tokens in `prefix` are no registers; all, where they are fewer.
+    pub n_class_tokens: usize,
     /// Of the whole sequence (CLIP).
     pub norm: Option<Norm>,
     /// Rows and columns the positions were trained for.
@@ -81,8 +83,10 @@ impl PatchEmbedding {
     /// What to call the tokens before the patches.
     pub fn prefix_labels(&self) -> candle_core::Result<Vec<String>> {
         let n_registers = self.registers.as_ref().map_or(Ok(0), |registers| registers.dim(0))?;
-        let first = ["[CLS]", "[DIST]"].into_iter().take(self.n_prefix()?).map(str::to_owned);
-        Ok(first.chain((1..=n_registers).map(|idx| format!("[REG{idx}]"))).collect())
+        let n_prefix = self.n_prefix()?;
+        let n_class = n_prefix.min(self.n_class_tokens);
+        let first = ["[CLS]", "[DIST]"].into_iter().take(n_class).map(str::to_owned);
+        Ok(first.chain((1..=n_prefix - n_class + n_registers).map(|idx| format!("[REG{idx}]"))).collect())
     }
 
     fn n_prefix(&self) -> candle_core::Result<usize> {

@@ -53,6 +53,10 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
     if options.brackets {
         commands.push(Command::SetBrackets(true));
     }
+    if let Some(chat) = options.chat.chosen() {
+        commands.push(Command::SetSystem(options.system.clone().unwrap_or_default()));
+        commands.push(Command::SetChat(Some(chat)));
+    }
     if let Some(target) = target {
         commands.push(Command::SetTarget(target.clone()));
     }
@@ -239,6 +243,24 @@ mod tests {
             Command::OpenModel(ModelSource::Bundled("demo:gpt".to_owned())),
         ];
         assert_eq!(opening(&options), wanted);
+    }
+
+    #[test]
+    fn a_text_can_be_a_turn_of_a_conversation() {
+        let given = ["attnscope", "--model", "m", "--text", "Hello", "--chat", "--no-thinking", "--system", "Be brief"];
+        let options = <Alone as clap::Parser>::try_parse_from(given).unwrap().open;
+        let chat = crate::model::Chat { thinking: Some(false), ..crate::model::Chat::default() };
+        let commands = opening(&options);
+        assert!(commands.contains(&Command::SetChat(Some(chat))), "{commands:?}");
+        assert!(commands.contains(&Command::SetSystem("Be brief".to_owned())), "{commands:?}");
+        let without = |given: &[&str]| <Alone as clap::Parser>::try_parse_from(given).is_err();
+        assert!(without(&["attnscope", "--text", "Hello", "--system", "Be brief"]), "nobody says it is a conversation");
+    }
+
+    #[derive(clap::Parser)]
+    struct Alone {
+        #[command(flatten)]
+        open: OpenOptions,
     }
 
     #[test]

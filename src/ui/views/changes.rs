@@ -129,7 +129,7 @@ fn tokens_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, tokens: &Tokens) 
 /// Tokens with the word, or the token where words are not merged, behind them.
 fn next_words(cx: &ViewCtx<'_>, capture: &Capture, side: Side, positions: &Range<usize>) -> Range<usize> {
     let tokens = capture.tokens(side);
-    let words = if cx.pane.options.reading.words { words::words(tokens) } else { Vec::new() };
+    let words = if cx.pane.options.reading.merging.is_merged() { words::words(tokens) } else { Vec::new() };
     let next = words.into_iter().find(|word| word.contains(&positions.end));
     positions.start..next.map_or(positions.end + 1, |word| word.end).min(tokens.len())
 }

@@ -9,7 +9,7 @@ use eframe::egui::{
 use super::{controls, selectors::Fit, source};
 use crate::{
     analysis::reading::{Aggregate, LeaveOut, Over, Policy, ReadingOptions, RowLabels, Together, writes},
-    capture::Capture,
+    capture::{Capture, Merging, Unit, part_at},
     session::ColorScale,
     text::counted,
     ui::{
@@ -59,8 +59,8 @@ pub fn summary(reading: &ReadingOptions) -> String {
     if !out.is_empty() && *policy != Policy::Keep {
         parts.push(format!("without {}", out.join(", ")));
     }
-    if reading.words {
-        parts.push("words".to_owned());
+    if reading.merging.is_merged() {
+        parts.push(reading.merging.unit.name().to_owned());
     }
     if let Some(together) = reading.together {
         let over = if together.over == Over::Stack { " of all layers" } else { "" };
@@ -88,10 +88,7 @@ fn menu_contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         let reading = &mut options.reading;
         let sides = [stack.query_side(), stack.key_side()];
         if sides.iter().any(|&side| capture.picture_side() != Some(side)) {
-            controls::heading_ui(ui, cx.theme, "Words");
-            let meaning = "Weights are summed over the keys of a word and averaged over its queries; groups of your own \
-                ([New York] with brackets that group) are words as well";
-            ui.checkbox(&mut reading.words, "Merge pieces into words").on_hover_text(meaning);
+            merging_ui(ui, cx, capture, &mut reading.merging);
         }
         if writes(capture, stack) {
             controls::heading_ui(ui, cx.theme, "Label rows with");
@@ -112,6 +109,50 @@ fn menu_contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.separator();
         ui.label(RichText::new(hidden).small().color(cx.theme.text_weak));
     }
+}
+
+fn merging_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, merging: &mut Merging) {
+    controls::heading_ui(ui, cx.theme, "Rows and columns");
+    ui.horizontal_wrapped(|ui| {
+        for unit in Unit::ALL {
+            let (name, meaning) = match unit {
+                Unit::Token => ("Tokens", "Each token has a row and a column"),
+                Unit::Word => ("Words", "Groups of your own ([New York] with brackets that group) are words as well"),
+                Unit::Sentence => ("Sentences", "They end by the rules of Unicode, and where a line ends"),
+                Unit::Paragraph => ("Paragraphs", "They are what stands between line ends"),
+            };
+            let how = "Weights are summed over the keys of each and averaged over its queries. ";
+            let meaning = if unit == Unit::Token { meaning.to_owned() } else { format!("{how}{meaning}") };
+            ui.radio_value(&mut merging.unit, unit, name).on_hover_text(meaning);
+        }
+    });
+    if !merging.unit.is_of_words() {
+        merging.unfolded = None;
+        return;
+    }
+    let (stack, pinned) = (cx.pane.selection.stack(), cx.pane.selection.pinned);
+    let of_query = pinned.query.map(|position| (stack.query_side(), position));
+    let held = of_query.or_else(|| pinned.key.map(|position| (stack.key_side(), position)));
+    let part = held.and_then(|(side, position)| part_at(capture, side, merging.unit, position));
+    let noun = merging.unit.noun();
+    ui.horizontal_wrapped(|ui| match (merging.unfolded, part) {
+        (Some(unfolded), _) => {
+            if ui.button(format!("Fold {noun} {unfolded}")).clicked() {
+                merging.unfolded = None;
+            }
+        }
+        (None, Some(part)) => {
+            let meaning =
+                format!("Its words have rows and columns of their own among the other {}", merging.unit.name());
+            if ui.button(format!("Unfold {noun} {part}")).on_hover_text(meaning).clicked() {
+                merging.unfolded = Some(part);
+            }
+        }
+        (None, None) => {
+            let hint = format!("To unfold a {noun} into its words, click it first");
+            drop(ui.label(RichText::new(hint).color(cx.theme.text_weak)));
+        }
+    });
 }
 
 fn by_value_norm_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, by_value_norm: &mut bool) {
@@ -211,12 +252,16 @@ mod tests {
         assert_eq!(summary(&ReadingOptions::default()), "");
         let leave_out = LeaveOut { special: true, positions: [3, 5].into(), ..LeaveOut::default() };
         let together = Some(Together { over: Over::Stack, how: Aggregate::Max });
-        let reading =
-            ReadingOptions { leave_out: leave_out.clone(), words: true, together, ..ReadingOptions::default() };
+        let reading = ReadingOptions {
+            leave_out: leave_out.clone(),
+            merging: Merging::WORDS,
+            together,
+            ..ReadingOptions::default()
+        };
         assert_eq!(summary(&reading), "without special, 2 keys · words · max of all layers");
         let kept = LeaveOut { policy: Policy::Keep, ..leave_out };
         assert_eq!(summary(&ReadingOptions { leave_out: kept, ..ReadingOptions::default() }), "");
-        let weighed = ReadingOptions { by_value_norm: true, words: true, ..ReadingOptions::default() };
+        let weighed = ReadingOptions { by_value_norm: true, merging: Merging::WORDS, ..ReadingOptions::default() };
         assert_eq!(summary(&weighed), "× ‖v‖ · words");
     }
 }

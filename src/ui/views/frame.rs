@@ -62,7 +62,7 @@ fn topic<'a>(cx: &ViewCtx<'a>) -> Option<Topic<'a>> {
         minus,
         against: cx.against.filter(|_| facts.contrasts).map(|other| cx.document.told_from(other)),
         pinned: Pinned { query: selection.pinned.query, key: selection.pinned.key },
-        words: pane.options.reading.words,
+        merging: pane.options.reading.merging,
         writes: pane.options.reading.row_labels(capture, selection.stack()) == RowLabels::Written,
         explained: pane.explained(),
         output: explained_output(cx),

@@ -132,8 +132,8 @@ fn picture<'a>(resolved: &ResolvedSpec<'a>) -> Result<(&'a ImageInfo, Picks), Fi
         let message = format!("the {} stack does not attend to the picture: choose another --stack", resolved.stack);
         return Err(FigureError::Failed(message));
     };
-    if resolved.spec.reading.words {
-        return Err(FigureError::Usage("a picture needs single tokens: leave out --words".to_owned()));
+    if resolved.spec.reading.merging.is_merged() {
+        return Err(FigureError::Usage("a picture needs single tokens: leave out --words and --merge".to_owned()));
     }
     Ok((image, picks))
 }

@@ -43,6 +43,13 @@ pub struct Answered {
 }
 
 impl Answered {
+    /// Whether its method says something of pairs of tokens, and nothing of single ones.
+    pub fn is_of_pairs(&self) -> bool {
+        let method = self.report.as_ref().map(|report| report.method);
+        method
+            .is_some_and(|method| !method.values.is_empty() && method.values.iter().all(|value| value.name == "matrix"))
+    }
+
     /// Tells answers apart: each is made once.
     pub fn identity(&self) -> usize {
         self.report.as_ref().map_or(0, |report| Arc::as_ptr(report) as usize)
@@ -56,11 +63,6 @@ pub fn compose(
     answers: &[Answered],
     (head, with_special): (HeadId, bool),
 ) -> Vec<Section> {
-    if question == LabQuestion::Depends {
-        let mut sections = by_side(capture, answers, with_special);
-        sections.extend(answers.iter().filter_map(|answer| masks::section(capture, answer)));
-        return sections;
-    }
     let of = |answer: &Answered| {
         let report = answer.report.as_deref();
         Section {
@@ -70,7 +72,16 @@ pub fn compose(
             parts: report.map_or_else(Vec::new, |report| parts(capture, report, head)),
         }
     };
-    answers.iter().map(of).collect()
+    if question != LabQuestion::Depends {
+        return answers.iter().map(of).collect();
+    }
+    // What is of pairs alone has no bar beside the others.
+    let (pairs, tokens): (Vec<_>, Vec<_>) = answers.iter().cloned().partition(Answered::is_of_pairs);
+    let mut sections =
+        if tokens.is_empty() && !pairs.is_empty() { Vec::new() } else { by_side(capture, &tokens, with_special) };
+    sections.extend(tokens.iter().filter_map(|answer| masks::section(capture, answer)));
+    sections.extend(pairs.iter().map(of));
+    sections
 }
 
 /// Bars, or patches, of all methods side by side, for each side that some method speaks of.

@@ -31,6 +31,7 @@ pub fn silent<'a>(
         question != LabQuestion::Depends
             || answer.report.as_deref().is_none_or(says)
             || masks::section(capture, answer).is_some()
+            || answer.is_of_pairs()
     };
     answers.iter().filter(move |answer| !speaks(answer))
 }

@@ -7,8 +7,6 @@ mod spec;
 
 use std::{ops::Range, sync::Arc};
 
-use unicode_segmentation::UnicodeSegmentation as _;
-
 pub use options::{Direction, TextOptions, TextUnit};
 pub use spec::SPEC;
 
@@ -19,7 +17,7 @@ use crate::{
         attention,
         reading::{Axis, ReadPattern},
     },
-    capture::{Capture, TextPiece, running_text},
+    capture::{Capture, TextPiece, Unit, parts, running_text},
     figure::{Captions, palette::Palette},
     ids::{HeadId, Side, StackKind},
     raster::{ColorMap, ColorRange},
@@ -82,8 +80,8 @@ impl Passage {
     fn new(pieces: Vec<TextPiece>) -> Self {
         let document = pieces.iter().map(|piece| (!piece.special).then_some(0)).collect();
         Self {
-            sentences: Parts::new(sentences(&pieces)),
-            paragraphs: Parts::new(paragraphs(&pieces)),
+            sentences: Parts::new(parts(&pieces, Unit::Sentence)),
+            paragraphs: Parts::new(parts(&pieces, Unit::Paragraph)),
             document: Parts::new(document),
             pieces,
         }
@@ -102,56 +100,6 @@ impl Passage {
     fn has_text(&self) -> bool {
         self.pieces.iter().any(|piece| !piece.special && !piece.text.is_empty())
     }
-}
-
-/// The sentence of each piece by the rules of Unicode; a line end is the end of a sentence.
-fn sentences(pieces: &[TextPiece]) -> Vec<Option<usize>> {
-    let mut text = String::new();
-    let mut starts = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        if !piece.special {
-            text.push_str(&piece.before);
-        }
-        starts.push(text.len());
-        if !piece.special {
-            text.push_str(&piece.text);
-        }
-    }
-    let ends: Vec<usize> = text.split_sentence_bound_indices().map(|(at, part)| at + part.len()).collect();
-    // White space alone is no sentence: those that hold a piece are counted.
-    let mut known: Vec<usize> = Vec::new();
-    let sentence = |(piece, start): (&TextPiece, &usize)| {
-        if piece.special {
-            return None;
-        }
-        let end = ends.partition_point(|end| end <= start);
-        if known.last() != Some(&end) {
-            known.push(end);
-        }
-        Some(known.len() - 1)
-    };
-    pieces.iter().zip(&starts).map(sentence).collect()
-}
-
-/// The paragraph of each piece: a line end begins another, blank lines are none.
-fn paragraphs(pieces: &[TextPiece]) -> Vec<Option<usize>> {
-    let (mut n, mut has_words, mut has_ended) = (0, false, false);
-    let paragraph = |piece: &TextPiece| {
-        if piece.special {
-            return None;
-        }
-        let is_blank = piece.text.trim().is_empty();
-        has_ended |= piece.before.contains('\n');
-        if has_ended && has_words && !is_blank {
-            (n, has_words) = (n + 1, false);
-        }
-        if !is_blank {
-            (has_words, has_ended) = (true, false);
-        }
-        has_ended |= piece.text.contains('\n');
-        Some(n)
-    };
-    pieces.iter().map(paragraph).collect()
 }
 
 /// The texts of a pattern.

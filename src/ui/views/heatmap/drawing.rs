@@ -36,8 +36,8 @@ pub fn obstacle(cx: &ViewCtx<'_>) -> Option<&'static str> {
         Some("This is a difference: choose “Subtract: none” to edit weights")
     } else if reading.together.is_some() {
         Some("Several heads are combined: show one head to edit its weights")
-    } else if reading.words || reading.by_value_norm {
-        Some("Weights are merged into words or × norm of the value: show raw weights of tokens to edit them")
+    } else if reading.merging.is_merged() || reading.by_value_norm {
+        Some("Weights are merged or × norm of the value: show raw weights of tokens to edit them")
     } else {
         None
     }

@@ -30,7 +30,8 @@ pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern, mass:
         let queries = if n_query == 1 { "query" } else { "queries" };
         format!("{} {queries} × {} keys", controls::grouped(n_query), controls::grouped(n_key))
     };
-    let words = if cx.pane.options.reading.words { ", merged into words" } else { "" };
+    let merging = cx.pane.options.reading.merging;
+    let words = if merging.is_merged() { format!(", merged into {}", merging.unit.name()) } else { String::new() };
     let masked = if pattern.causal { ", causal" } else { "" };
     let window = capture.model().layer_of(head).and_then(|layer| layer.window);
     let window = window.map_or_else(String::new, |reach| format!(", window {}", controls::grouped(reach)));
