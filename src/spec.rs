@@ -385,8 +385,10 @@ pub struct LayerSpec {
     pub n_heads: usize,
     /// Key/value heads; equal to `n_heads` without grouped-query attention.
     pub n_kv_heads: usize,
-    /// Width of one head's q, k and v.
+    /// Width of one head's q and k.
     pub d_head: usize,
+    /// Width of one head's v and z; usually `d_head`.
+    pub d_value: usize,
     /// Factor on `q·kᵀ` before bias and mask; usually `1/√d_head`, 1 for T5.
     pub scale: f32,
     /// A query sees only keys less than this many positions away; `None` without a sliding window.
@@ -527,7 +529,7 @@ impl<'a> Visibility<'a> {
 }
 
 impl LayerSpec {
-    /// Ordinary multi-head attention: scores are divided by `√d_head`.
+    /// Ordinary multi-head attention: values are as wide as keys, and scores are divided by `√d_head`.
     pub fn new(n_heads: usize, d_head: usize) -> Self {
         let scale = 1.0 / (d_head as f32).sqrt();
         Self {
@@ -535,6 +537,7 @@ impl LayerSpec {
             n_heads,
             n_kv_heads: n_heads,
             d_head,
+            d_value: d_head,
             scale,
             window: None,
             softcap: None,

@@ -59,8 +59,9 @@ pub fn maps(model: &ModelSpec, n: usize) -> f64 {
     let of_layer = |(stack, layer): (&StackSpec, &LayerSpec)| {
         let [d_query, d_key] = [stack.kind.query_side(), stack.kind.key_side()]
             .map(|side| width(model, if stack.kind.is_cross_modal() { model.last_stack(side) } else { side.stack() }));
-        let [queries, keys] = [layer.n_heads, layer.n_kv_heads].map(|n_heads| (n_heads * layer.d_head) as f64);
-        4.0 * n as f64 * (d_query * queries + d_key * keys)
+        // A map to queries and one from `z`; a map to keys and one to values.
+        let widths = (layer.d_head + layer.d_value) as f64;
+        2.0 * n as f64 * widths * (d_query * layer.n_heads as f64 + d_key * layer.n_kv_heads as f64)
     };
     layers(model).map(of_layer).sum()
 }
@@ -76,7 +77,7 @@ pub fn mlps(model: &ModelSpec, n: usize) -> Option<f64> {
 /// FLOP of scores and of sums of values, in all layers.
 pub fn pairs(model: &ModelSpec, pairs: Pairs, n: usize) -> f64 {
     let of_layer = |(stack, layer): (&StackSpec, &LayerSpec)| {
-        4.0 * pairs.count(layer, stack.causal, n) * (layer.n_heads * layer.d_head) as f64
+        2.0 * pairs.count(layer, stack.causal, n) * (layer.n_heads * (layer.d_head + layer.d_value)) as f64
     };
     layers(model).map(of_layer).sum()
 }
@@ -106,7 +107,8 @@ pub fn weight_bytes(model: &ModelSpec) -> f64 {
 
 /// Bytes of the keys and values of all layers, which a model that writes keeps.
 pub fn key_value_bytes(model: &ModelSpec, n: usize) -> f64 {
-    layers(model).map(|(_, layer)| BYTES * 2.0 * n as f64 * (layer.n_kv_heads * layer.d_head) as f64).sum()
+    let width = |layer: &LayerSpec| layer.n_kv_heads * (layer.d_head + layer.d_value);
+    layers(model).map(|(_, layer)| BYTES * n as f64 * width(layer) as f64).sum()
 }
 
 /// Bytes of the patterns of all heads, where they are recorded.

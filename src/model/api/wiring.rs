@@ -140,14 +140,15 @@ impl Model {
     }
 
     /// Queries, keys and values of all heads side by side, `[d_model, (heads + 2 · kv_heads) · d_head]`; `None` where
-    /// they are not read from one stream as they are.
+    /// they are not read from one stream as they are, or values have another width.
     ///
     /// # Errors
     /// When the weights cannot be read.
     pub fn joint_projection(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
         let plain = |attention: &&MultiHead| {
             let is_linear = attention.qk_norm.is_none() && attention.clip.is_none();
-            is_linear && attention.rotary.is_none() && attention.bias.is_none()
+            let one_width = attention.spec.d_value == attention.spec.d_head;
+            is_linear && one_width && attention.rotary.is_none() && attention.bias.is_none()
         };
         match self.attention(stack, layer).filter(plain).map(|attention| &attention.projections) {
             Some(Projections::Fused(qkv)) => Projection::of(qkv).map(Some),

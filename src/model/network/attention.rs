@@ -25,13 +25,13 @@ pub(crate) trait Attention: Debug + Send + Sync {
     ///
     /// # Shapes
     /// - `x`: `[n, d_model]`
-    /// - result: `[n, heads · d_head]`
+    /// - result: `[n, heads · d_value]`
     fn forward(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError>;
 
     /// Its sizes, and how it moves values.
     fn spec(&self) -> LayerSpec;
 
-    /// `[heads · d_head, d_model]`.
+    /// `[heads · d_value, d_model]`.
     fn out(&self) -> &Linear;
 
     /// Whether a token sees only those before it.
@@ -60,10 +60,10 @@ pub(crate) trait Attention: Debug + Send + Sync {
 /// Where queries, keys and values come from.
 #[derive(Debug)]
 pub(crate) enum Projections {
-    /// All from one stream: `[d_model, (heads + 2 · kv_heads) · d_head]`, queries, keys, values.
+    /// All from one stream: `[d_model, (heads + kv_heads) · d_head + kv_heads · d_value]`, queries, keys, values.
     Fused(Linear),
     /// Queries from the decoder's stream, keys and values from the encoder's: `[d_model, heads · d_head]`
-    /// and `[d_encoder, 2 · kv_heads · d_head]`.
+    /// and `[d_encoder, kv_heads · (d_head + d_value)]`.
     Cross { q: Linear, kv: Linear },
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct HeadNorm {
 #[derive(Debug)]
 pub(crate) struct MultiHead {
     pub projections: Projections,
-    /// `[heads · d_head, d_model]`.
+    /// `[heads · d_value, d_model]`.
     pub out: Linear,
     pub spec: LayerSpec,
     pub causal: bool,
@@ -98,7 +98,7 @@ pub(crate) struct MultiHead {
     pub rotary: Option<usize>,
     /// A bias of this layer alone; a `spec.biased` layer without one uses the stack's.
     pub bias: Option<RelativeBias>,
-    /// From `d_model` to the gates of `z`, `[heads · d_head]`, in a layer whose `spec.gated` says so: `σ` of them scales it.
+    /// From `d_model` to the gates of `z`, `[heads · d_value]`, in a layer whose `spec.gated` says so: `σ` of them scales it.
     pub gate: Option<Linear>,
     /// `[heads]`: scores of learned sinks, in a layer whose `spec.sink` says so. Not of one with global tokens.
     pub sink: Option<Arc<[f32]>>,
@@ -143,8 +143,8 @@ impl MultiHead {
     /// `z` of one input's queries, keys and values.
     ///
     /// # Shapes
-    /// - `q`: `[heads, n, d_head]`; `k`, `v`: `[kv_heads, n_key, d_head]`
-    /// - result: `[n, heads · d_head]`
+    /// - `q`: `[heads, n, d_head]`; `k`: `[kv_heads, n_key, d_head]`; `v`: `[kv_heads, n_key, d_value]`
+    /// - result: `[n, heads · d_value]`
     fn attend(
         &self,
         at: At,
@@ -182,30 +182,26 @@ impl MultiHead {
         self.with_z(at, z, run)
     }
 
-    /// `z` `[n, heads · d_head]`, offered to the run head by head.
+    /// `z` `[n, heads · d_value]`, offered to the run head by head.
     pub fn with_z(&self, at: At, z: Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         if !run.needs(Site::Z, at) {
             return Ok(z);
         }
-        let by_head = run.at(Site::Z, at, self.split(&z, self.spec.n_heads)?.transpose(0, 1)?)?;
+        let LayerSpec { n_heads, d_value, .. } = self.spec;
+        let by_head = run.at(Site::Z, at, heads_at(&z, 0, (n_heads, d_value))?.transpose(0, 1)?)?;
         Ok(by_head.transpose(0, 1)?.contiguous()?.reshape(z.shape())?)
     }
 
-    /// `[n, n_heads · d_head]` as `[n, n_heads, d_head]`.
-    fn split(&self, x: &Tensor, n_heads: usize) -> CandleResult<Tensor> {
-        x.reshape((x.dim(0)?, n_heads, self.spec.d_head))
-    }
-
-    /// Queries, keys and values `[n, heads, d_head]` of one stream, normed and turned.
+    /// Queries, keys and values `[n, heads, width]` of one stream, normed and turned.
     pub fn project(&self, x: &Tensor, pass: &Pass<'_>) -> CandleResult<(Tensor, Tensor, Tensor)> {
         let Projections::Fused(qkv) = &self.projections else {
             candle_core::bail!("cross-attention has no single projection")
         };
-        let LayerSpec { n_heads, n_kv_heads, .. } = self.spec;
-        let qkv = self.split(&qkv.forward(x)?, n_heads + 2 * n_kv_heads)?;
-        let mut q = qkv.narrow(1, 0, n_heads)?;
-        let mut k = qkv.narrow(1, n_heads, n_kv_heads)?;
-        let mut v = qkv.narrow(1, n_heads + n_kv_heads, n_kv_heads)?;
+        let LayerSpec { n_heads, n_kv_heads, d_head, d_value, .. } = self.spec;
+        let qkv = qkv.forward(x)?;
+        let mut q = heads_at(&qkv, 0, (n_heads, d_head))?;
+        let mut k = heads_at(&qkv, n_heads * d_head, (n_kv_heads, d_head))?;
+        let mut v = heads_at(&qkv, (n_heads + n_kv_heads) * d_head, (n_kv_heads, d_value))?;
         if let Some(norm) = &self.qk_norm {
             q = norm_heads(&norm.q, &q)?;
             k = norm_heads(&norm.k, &k)?;
@@ -355,9 +351,9 @@ impl MultiHead {
     ///
     /// # Shapes
     /// - `x`: `[n, d_model]`
-    /// - result: `[n, heads · d_head]`
+    /// - result: `[n, heads · d_value]`
     fn read(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let n_heads = self.spec.n_heads;
+        let LayerSpec { n_heads, n_kv_heads, d_head, d_value, .. } = self.spec;
         // Heads are strided views of one product: the kernels read them in place.
         let (q, k, v) = match &self.projections {
             Projections::Fused(_) => {
@@ -366,11 +362,11 @@ impl MultiHead {
                 (q, k, v)
             }
             Projections::Cross { q, kv } => {
-                let q = self.split(&q.forward(x)?, n_heads)?;
+                let q = heads_at(&q.forward(x)?, 0, (n_heads, d_head))?;
                 let (k, v) = pass.remember(at, |memory| {
-                    let kv = self.split(&kv.forward(memory)?, 2 * self.spec.n_kv_heads)?;
-                    let n = self.spec.n_kv_heads;
-                    Ok((kv.narrow(1, 0, n)?, kv.narrow(1, n, n)?))
+                    let kv = kv.forward(memory)?;
+                    let k = heads_at(&kv, 0, (n_kv_heads, d_head))?;
+                    Ok((k, heads_at(&kv, n_kv_heads * d_head, (n_kv_heads, d_value))?))
                 })?;
                 (q, k, v)
             }
@@ -405,7 +401,7 @@ impl MultiHead {
     }
 }
 
-/// Queries, keys and values `[n, heads, d_head]`, offered to the run head by head.
+/// Queries, keys and values `[n, heads, width]`, offered to the run head by head.
 pub(super) fn offer(
     at: At,
     (q, k, v): (Tensor, Tensor, Tensor),
@@ -416,6 +412,20 @@ pub(super) fn offer(
         run.at(Site::K, at, k.transpose(0, 1)?)?,
         run.at(Site::V, at, v.transpose(0, 1)?)?,
     ))
+}
+
+/// Some heads among the columns of rows, from column `first` on: a view where heads of this width lie from the first
+/// column to the last.
+///
+/// # Shapes
+/// - `x`: `[n, columns]`, contiguous
+/// - result: `[n, n_heads, width]`
+pub(super) fn heads_at(x: &Tensor, first: usize, (n_heads, width): (usize, usize)) -> CandleResult<Tensor> {
+    let (n, n_columns) = x.dims2()?;
+    if n_columns.is_multiple_of(width) && first.is_multiple_of(width) {
+        return x.reshape((n, n_columns / width, width))?.narrow(1, first / width, n_heads);
+    }
+    x.narrow(1, first, n_heads * width)?.contiguous()?.reshape((n, n_heads, width))
 }
 
 /// Norms each head's vector, or all of them side by side.

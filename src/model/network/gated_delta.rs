@@ -27,7 +27,7 @@ const EPS: f64 = 1e-6;
 /// A layer of heads that follow the gated delta rule.
 #[derive(Debug)]
 pub(crate) struct GatedDelta {
-    /// From `d_model` to queries, keys and values side by side, the gates `[heads · d_head]`, and of each head two numbers:
+    /// From `d_model` to queries, keys and values side by side, the gates `[heads · d_value]`, and of each head two numbers:
     /// how much is written, and how long a step is.
     pub projection: Linear,
     /// Of queries, keys and values.
@@ -38,9 +38,9 @@ pub(crate) struct GatedDelta {
     pub rate: Tensor,
     /// `[heads]`: added to the step.
     pub step: Tensor,
-    /// Of each head's output, `[d_head]`.
+    /// Of each head's output, `[d_value]`.
     pub norm: Norm,
-    /// `[heads · d_head, d_model]`.
+    /// `[heads · d_value, d_model]`.
     pub out: Linear,
     pub spec: LayerSpec,
 }
@@ -48,22 +48,22 @@ pub(crate) struct GatedDelta {
 impl GatedDelta {
     /// Width of queries, keys and values side by side.
     const fn d_mixed(&self) -> usize {
-        2 * self.keys.0 * self.keys.1 + self.spec.n_heads * self.spec.d_head
+        2 * self.keys.0 * self.keys.1 + self.spec.n_heads * self.spec.d_value
     }
 
     /// What is mapped back to the stream, of one input.
     ///
     /// # Shapes
     /// - `x`: what [`Self::projection`] gives of the input, `[n, width]`
-    /// - result: `[n, heads · d_head]`
+    /// - result: `[n, heads · d_value]`
     fn mix(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let LayerSpec { n_heads, d_head, .. } = self.spec;
+        let LayerSpec { n_heads, d_value, .. } = self.spec;
         let (n, d_mixed) = (x.dim(0)?, self.d_mixed());
         let (convolved, state) = pass.carried(at).unzip();
         let (mixed, convolved) = self.convolution.forward(&x.narrow(1, 0, d_mixed)?, convolved.as_ref())?;
-        let v = mixed.narrow(1, d_mixed - n_heads * d_head, n_heads * d_head)?;
-        let v = run.at(Site::V, at, v.reshape((n, n_heads, d_head))?.transpose(0, 1)?)?;
-        let rest = x.narrow(1, d_mixed + n_heads * d_head, 2 * n_heads)?;
+        let v = mixed.narrow(1, d_mixed - n_heads * d_value, n_heads * d_value)?;
+        let v = run.at(Site::V, at, v.reshape((n, n_heads, d_value))?.transpose(0, 1)?)?;
+        let rest = x.narrow(1, d_mixed + n_heads * d_value, 2 * n_heads)?;
         let recurrence = self.recurrence(&mixed, &rest)?;
         if state.is_none() && run.has_room(Site::Effective, at, n_heads * n * n) {
             let pattern = recurrence.pattern(run)?;
@@ -74,9 +74,9 @@ impl GatedDelta {
             pass.carry(at, (convolved, state));
         }
         let z = if run.needs(Site::Z, at) { run.at(Site::Z, at, z)? } else { z };
-        let rows = z.transpose(0, 1)?.contiguous()?.reshape((n * n_heads, d_head))?;
-        let normed = self.norm.forward(&rows)?.reshape((n, n_heads * d_head))?;
-        let gate = x.narrow(1, d_mixed, n_heads * d_head)?.contiguous()?;
+        let rows = z.transpose(0, 1)?.contiguous()?.reshape((n * n_heads, d_value))?;
+        let normed = self.norm.forward(&rows)?.reshape((n, n_heads * d_value))?;
+        let gate = x.narrow(1, d_mixed, n_heads * d_value)?.contiguous()?;
         Ok((normed * kernels::activation(&gate, Activation::Silu)?)?)
     }
 
@@ -153,7 +153,7 @@ impl Attention for GatedDelta {
     }
 
     fn values_of_row(&self) -> [u64; 2] {
-        let heads = self.spec.n_heads * (self.keys.1 + self.spec.d_head);
+        let heads = self.spec.n_heads * (self.keys.1 + self.spec.d_value);
         let projected = self.projection.dims().map_or(0, |(_, d_out)| d_out);
         // Rows with those before them, products with taps and their sums; lengths, queries and keys of each head, and what
         // chunks make of them.

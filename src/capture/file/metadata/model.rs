@@ -37,6 +37,9 @@ pub(in crate::capture::file) struct StackEntry {
     kv_heads: Option<PerLayer<usize>>,
     #[serde(default)]
     d_head: Option<PerLayer<usize>>,
+    /// Absent where values are as wide as keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    d_value: Option<PerLayer<usize>>,
     #[serde(default)]
     scale: Option<PerLayer<f32>>,
     #[serde(default)]
@@ -118,6 +121,9 @@ impl From<&StackSpec> for StackEntry {
             heads: PerLayer::of(layers().map(|layer| layer.n_heads)),
             kv_heads: Some(PerLayer::of(layers().map(|layer| layer.n_kv_heads))),
             d_head: Some(PerLayer::of(layers().map(|layer| layer.d_head))),
+            d_value: layers()
+                .any(|layer| layer.d_value != layer.d_head)
+                .then(|| PerLayer::of(layers().map(|layer| layer.d_value))),
             scale: Some(PerLayer::of(layers().map(|layer| layer.scale))),
             causal: stack.causal,
             window: PerLayer::unless_all(layers().map(|layer| layer.window.unwrap_or(0)), 0),
@@ -152,6 +158,7 @@ impl StackEntry {
             let n_heads = self.heads.at(idx).ok_or_else(|| problem("has fewer head counts than layers"))?;
             let n_kv_heads = self.kv_heads.as_ref().and_then(|n| n.at(idx)).unwrap_or(n_heads);
             let d_head = self.d_head.as_ref().and_then(|n| n.at(idx)).unwrap_or(0);
+            let d_value = self.d_value.as_ref().and_then(|n| n.at(idx)).unwrap_or(d_head);
             let scale = self.scale.as_ref().and_then(|n| n.at(idx)).unwrap_or_else(|| default_scale(d_head));
             if n_heads > MAX_HEADS || n_kv_heads == 0 && n_heads > 0 || !scale.is_finite() {
                 return Err(problem(&format!("has {n_heads} heads, {n_kv_heads} key heads and the scale {scale}")));
@@ -170,6 +177,7 @@ impl StackEntry {
                 n_heads,
                 n_kv_heads,
                 d_head,
+                d_value,
                 scale,
                 window,
                 softcap,
