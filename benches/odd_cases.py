@@ -74,6 +74,8 @@ TOWER = dict(hidden_size=18, num_hidden_layers=2, num_attention_heads=3, interme
 CLIP_TEXT = TOWER | dict(vocab_size=61, max_position_embeddings=14, bos_token_id=1, eos_token_id=52)
 HYBRID = dict(head_dim=16, full_attention_interval=2, linear_num_key_heads=2, linear_num_value_heads=6,
               linear_key_head_dim=5, linear_value_head_dim=7, linear_conv_kernel_dim=3)  # fmt: skip
+LATENT = LLAMA | dict(num_key_value_heads=4, kv_lora_rank=10, q_lora_rank=14, qk_nope_head_dim=6, qk_rope_head_dim=4,
+                      v_head_dim=5, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=12)  # fmt: skip
 EXPERTS = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=20)
 NUMBERS = {
     "albert": BERT | dict(embedding_size=16),
@@ -93,6 +95,8 @@ NUMBERS = {
     "cohere": LLAMA,
     "cohere2": LLAMA | dict(num_hidden_layers=4, sliding_window=3),
     "deberta-v2": BERT,
+    "deepseek_v2": LATENT | dict(first_k_dense_replace=1),
+    "deepseek_v3": LATENT | dict(first_k_dense_replace=1, n_group=4, topk_group=2),
     "deit": VISION | PICTURE,
     "dinov2": DINO,
     "dinov2_with_registers": DINO,
@@ -107,6 +111,7 @@ NUMBERS = {
     "gemma2": GEMMA,
     "gemma3_text": GEMMA,
     "glm4": LLAMA | dict(head_dim=8, pad_token_id=0),
+    "glm4_moe_lite": LATENT,
     "gpt_bigcode": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30),
     "gpt2": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30),
     "gpt_neo": dict(vocab_size=61, hidden_size=24, num_layers=2, num_heads=3, max_position_embeddings=30,
@@ -182,18 +187,22 @@ def build(kind, changes):
     return kind(kind.config_class(**merged))
 
 
+# Biases that are not trained, and are kept with the weights.
+KEPT_BIASES = ("final_logits_bias", "e_score_correction_bias")
+
+
 def lively(model, seed=3):
     """Random weights of an ordinary size in which everything makes a difference, and sharp patterns."""
     generator = torch.Generator().manual_seed(seed)
     # Scores of T5 and GPT-Neo are not divided by the width of a head.
     sharpness = 1.2 if model.config.model_type in ("t5", "mt5", "gpt_neo") else 2.0
     query_key = ("query", "key", "query_proj", "key_proj", "q_proj", "k_proj", "q_lin", "k_lin", "c_attn", "q_attn", "q", "k",
-                 "query_key_value", "qkv_proj", "Wqkv")  # fmt: skip
+                 "query_key_value", "qkv_proj", "Wqkv", "q_b_proj", "kv_b_proj")  # fmt: skip
     computed = {id(m.weight) for m in model.modules() if "Sinusoidal" in type(m).__name__ and hasattr(m, "weight")}
     with torch.no_grad():
         for name, weight in [*model.named_parameters(), *model.named_buffers()]:
             noise = torch.randn(weight.shape, generator=generator)
-            if id(weight) in computed or (not weight.requires_grad and name != "final_logits_bias"):
+            if id(weight) in computed or (not weight.requires_grad and not name.endswith(KEPT_BIASES)):
                 continue
             if name == "final_logits_bias" or name.endswith("bias") and weight.dim() <= 2:
                 weight.copy_(0.1 * noise)
@@ -1223,5 +1232,65 @@ def hybrids():
     case("qwen3-5-moe-key", mixed, edit=without(norm_topk_prob=False, mlp_only_layers=[0]))
 
 
-for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, pairs):
+def latents():
+    two, three, lite = "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "Glm4MoeLiteForCausalLM"
+    limited = dict(topk_method="group_limited_greedy", n_group=4, topk_group=2)
+    stretched = YARN | dict(mscale=0.7, mscale_all_dim=0.9)
+    named = {"type": "yarn"} | {key: value for key, value in stretched.items() if key not in ("rope_type", "rope_theta")}
+    case("deepseek-v2-minimal", two, minimal=True)
+    case("deepseek-v2-groups", two, **limited)
+    case("deepseek-v2-one-group", two, **limited | dict(topk_group=1), num_experts_per_tok=4)
+    case("deepseek-v2-no-groups", two, edit=without(topk_method="group_limited_greedy"), refusal="n_group")
+    case("deepseek-v2-uneven-groups", two, **limited, edit=without(n_group=3), refusal="n_group")
+    case("deepseek-v2-method", two, edit=without(topk_method="noaux_tc"), refusal="topk_method")
+    case("deepseek-v2-no-number", two, edit=without("num_experts_per_tok"), refusal="num_experts_per_tok")
+    case("deepseek-v2-factor", two, routed_scaling_factor=2.7, norm_topk_prob=True)
+    case("deepseek-v2-direct", two, q_lora_rank=None)
+    case("deepseek-v2-no-rank-key", two, q_lora_rank=1536, edit=without("q_lora_rank"))
+    case("deepseek-v2-bias", two, attention_bias=True, mlp_bias=True)
+    case("deepseek-v2-all-dense", two, first_k_dense_replace=2)
+    case("deepseek-v2-all-experts", two, first_k_dense_replace=0, n_shared_experts=1)
+    case("deepseek-v2-yarn", two, rope_parameters=YARN)
+    case("deepseek-v2-yarn-mscale", two, rope_parameters=stretched)
+    case("deepseek-v2-older-yarn", two, edit=without("rope_parameters", rope_theta=500.0, rope_scaling=named))
+    case("deepseek-v2-linear-mscale", two, rope_parameters=dict(rope_type="linear", rope_theta=100.0, factor=3.0, mscale_all_dim=1.0))
+    case("deepseek-v2-default-mscale", two, rope_parameters=dict(rope_type="default", rope_theta=100.0, factor=3.0, mscale_all_dim=1.0))
+    case("deepseek-v2-keys", two, edit=without(num_key_value_heads=2), refusal="num_key_value_heads")
+    case("deepseek-v2-head-width", two, edit=without(head_dim=9))
+    case("deepseek-v2-gelu", two, hidden_act="gelu", rms_norm_eps=0.01, tie_word_embeddings=True)
+    case("deepseek-v3-minimal", three, minimal=True)
+    case("deepseek-v3-halves", three, rope_interleave=False)
+    case("deepseek-v3-no-interleave", three, rope_interleave=False, edit=without(rope_interleave=None))
+    case("deepseek-v3-not-normalised", three, norm_topk_prob=False)
+    case("deepseek-v3-one-group", three, n_group=1, topk_group=1)
+    case("deepseek-v3-no-groups", three, edit=without(n_group=None), refusal="n_group")
+    case("deepseek-v3-class-groups", three, n_routed_experts=16, n_group=8, topk_group=4, edit=without("n_group", "topk_group"))
+    case("deepseek-v3-narrow-groups", three, edit=without(n_group=8), refusal="n_group")
+    case("deepseek-v3-too-many", three, edit=without(num_experts_per_tok=5), refusal="topk_group")
+    case("deepseek-v3-direct", three, q_lora_rank=None, attention_bias=True)
+    case("deepseek-v3-yarn-mscale", three, rope_parameters=stretched)
+    case("deepseek-v3-dynamic", three, rope_parameters=dict(rope_type="dynamic", rope_theta=100.0, factor=3.0), max_position_embeddings=8)
+    case("deepseek-v3-llama3", three, rope_parameters=dict(rope_type="llama3", rope_theta=100.0, factor=3.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=24))
+    case("deepseek-v3-other-key", three, edit=without("n_routed_experts", num_local_experts=8))
+    case("deepseek-v3-written-keys", three, edit=without(topk_method="noaux_tc", scoring_func="sigmoid", moe_layer_freq=1, ep_size=1, aux_loss_alpha=0.001, seq_aux=True))
+    case("deepseek-v3-null-keys", three, edit=without(num_key_value_heads=None))
+    case("deepseek-v3-many-keys", three, edit=without("num_key_value_heads"), refusal="num_key_value_heads")
+    case("deepseek-v3-classes", "DeepseekV3ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("deepseek-v3-tokens", "DeepseekV3ForTokenClassification", num_labels=3)
+    case("glm4-moe-lite-minimal", lite, minimal=True)
+    case("glm4-moe-lite-listed", lite, mlp_layer_types=["sparse", "dense"])
+    case("glm4-moe-lite-other-kind", lite, edit=without(mlp_layer_types=["dense", "moe"]), refusal="mlp_layer_types")
+    case("glm4-moe-lite-no-list", lite, num_hidden_layers=3, edit=without("mlp_layer_types", first_k_dense_replace=1))
+    case("glm4-moe-lite-halves", lite, rope_interleave=False, attention_bias=True)
+    case("glm4-moe-lite-groups", lite, n_group=4, topk_group=3, n_shared_experts=3)
+    case("glm4-moe-lite-direct", lite, q_lora_rank=None)
+    case("glm4-moe-lite-factor", lite, routed_scaling_factor=0.4, norm_topk_prob=False)
+    case("glm4-moe-lite-whole-rotary", lite, rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=1.0))
+    case("glm4-moe-lite-share", lite, edit=without(rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.5)), refusal="partial_rotary_factor")
+    case("glm4-moe-lite-yarn", lite, rope_parameters=stretched, tie_word_embeddings=True)
+    case("glm4-moe-lite-eps", lite, rms_norm_eps=0.03, hidden_act="relu")
+    case("glm4-moe-lite-head-dim", lite, edit=without("qk_rope_head_dim", head_dim=4))
+
+
+for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, latents, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, pairs):
     family()

@@ -409,8 +409,22 @@ pub struct LayerSpec {
     /// Whether `z` is scaled by a gate, or normed, before it is mapped back to the stream, so that what a head adds is
     /// not the map of its `z`.
     pub gated: bool,
+    /// The ranks through which queries, keys and values go, where they do.
+    pub latent: Option<LatentSpec>,
     /// The MLP beside it; `None` in cross-attention, whose block has it already, and where it is not known.
     pub mlp: Option<MlpSpec>,
+}
+
+/// Sizes of latent attention (DeepSeek-V2, 2024): queries, keys and values are read from vectors of a lower rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatentSpec {
+    /// Width of what queries are read from; `None` where that is the stream itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queries: Option<usize>,
+    /// Width of what keys and values are read from.
+    pub keys: usize,
+    /// Width of the part of the keys that all heads share, and that is turned.
+    pub turned: usize,
 }
 
 /// Sizes of an MLP.
@@ -546,6 +560,7 @@ impl LayerSpec {
             sink: false,
             fixed: false,
             gated: false,
+            latent: None,
             mlp: None,
         }
     }

@@ -83,7 +83,10 @@ impl Model {
         let Some(attention) = self.attention(stack, layer) else { return Ok(None) };
         let width = attention.spec.n_kv_heads * attention.spec.d_value;
         // Values come last in both.
-        let (Projections::Fused(linear) | Projections::Cross { kv: linear, .. }) = &attention.projections;
+        let linear = match &attention.projections {
+            Projections::Fused(linear) | Projections::Cross { kv: linear, .. } => linear,
+            Projections::Latent(maps) => &maps.kv,
+        };
         let last = |bias: &Tensor| bias.narrow(0, bias.dim(0)? - width, width)?.to_vec1();
         Ok(linear.bias.as_ref().map(last).transpose()?)
     }

@@ -104,8 +104,8 @@ impl Model {
         }))
     }
 
-    /// The maps of one head's queries and keys; `None` where the network has no such head, clips queries and keys, or norms
-    /// the vectors of all heads side by side, so that none of them has maps of its own.
+    /// The maps of one head's queries and keys; `None` where the network has no such head, clips queries and keys, norms
+    /// the vectors of all heads side by side, so that none of them has maps of its own, or reads them from latents.
     ///
     /// # Errors
     /// When the weights cannot be read.
@@ -129,6 +129,7 @@ impl Model {
             Projections::Cross { q, kv } => {
                 (columns(&Projection::of(q)?, head * d, d)?, columns(&Projection::of(kv)?, head / group * d, d)?)
             }
+            Projections::Latent(_) => return Ok(None),
         };
         let norms = attention.qk_norm.as_ref();
         Ok(Some(HeadMaps {

@@ -30,7 +30,7 @@ pub struct ValueMaps {
 }
 
 impl Model {
-    /// The maps of one head's values; `None` where the network has no such head.
+    /// The maps of one head's values; `None` where the network has no such head, and where a norm stands between its maps.
     ///
     /// # Errors
     /// When the weights cannot be read.
@@ -49,6 +49,7 @@ impl Model {
                 columns(&Projection::of(qkv)?, (spec.n_heads + spec.n_kv_heads) * d_head + shared * d, d)?
             }
             Projections::Cross { kv, .. } => columns(&Projection::of(kv)?, spec.n_kv_heads * d_head + shared * d, d)?,
+            Projections::Latent(_) => return Ok(None),
         };
         let output = Projection::of(&attention.out)?.weight;
         let width = output.n_cols();

@@ -4,9 +4,9 @@
 use candle_core::Tensor;
 
 use super::{
-    Activation, Attention, Block, Config, DeltaNames, DeltaShape, Dense, ExpertShape, HeadKind, HeadNorm, LayerSpec,
-    LinearPart, LoadError, Mlp, MultiHead, Multipliers, Network, Norm, NormKind, NormPlaces, NormWeights, Norms,
-    Output, QkNorm, QkNorms, Stack, StackKind, Stored, TextEmbedding, TwoWay, Variant, Weights, Windows,
+    Activation, Attention, Block, Config, DeltaNames, DeltaShape, Dense, ExpertShape, HeadKind, HeadNorm, LatentShape,
+    LayerSpec, LinearPart, LoadError, Mlp, MultiHead, Multipliers, Network, Norm, NormKind, NormPlaces, NormWeights,
+    Norms, Output, QkNorm, QkNorms, Stack, StackKind, Stored, TextEmbedding, TwoWay, Variant, Weights, Windows,
     decoder::head,
     decoder::layer_types,
     decoder::rms_norm,
@@ -26,6 +26,7 @@ struct DecoderShape {
     causal: bool,
     clip: Option<f64>,
     experts: Option<ExpertShape>,
+    latent: Option<LatentShape>,
     /// Of layers without attention, where there are some.
     delta: Option<(DeltaNames, DeltaShape)>,
 }
@@ -69,12 +70,15 @@ fn body(
         // What guesses several tokens at once.
         weights.skip_all("mtp.");
     }
+    if shape.latent.is_some() {
+        skip_guesses(config, weights)?;
+    }
     let output = Output::new("lm_head", variant.tied);
     let word = output.table(config, weights, "model.embed_tokens.weight", &[n_vocab, d_model])?;
     let n_layers = config.n_layers()?;
     let uses_rope = (variant.uses_rope)(config, n_layers)?;
     let windows = windows(config, variant, &uses_rope)?;
-    let kinds = (variant.rotary)(config, shape.spec.d_head);
+    let kinds = (variant.rotary)(config, shape.latent.map_or(shape.spec.d_head, |latent| latent.d_turned()));
     // The second rotary embedding, where there is one, belongs to layers with a window. Only kinds that layers are of
     // have to be in order.
     let last = kinds.len().saturating_sub(1);
@@ -102,7 +106,11 @@ fn body(
 fn shape(config: &Config, variant: &Variant) -> Result<DecoderShape, LoadError> {
     let d_model = config.d_model()?;
     let multipliers = (variant.multipliers)(config)?;
-    let mut spec = heads(config, variant, d_model)?;
+    let latent = variant.latent.map(|plan| plan.shape(config)).transpose()?;
+    let mut spec = match &latent {
+        Some(latent) => latent.spec,
+        None => heads(config, variant, d_model)?,
+    };
     spec.scale = multipliers.scores.unwrap_or(spec.scale);
     Ok(DecoderShape {
         d_model,
@@ -119,6 +127,7 @@ fn shape(config: &Config, variant: &Variant) -> Result<DecoderShape, LoadError> 
             Some(plan) if plan.has_some(config)? => Some(plan.shape(config, config.n_layers()?)?),
             _ => None,
         },
+        latent,
         delta: variant.delta.map(|names| Ok::<_, LoadError>((names, DeltaShape::of(config)?))).transpose()?,
     })
 }
@@ -138,6 +147,16 @@ fn heads(config: &Config, variant: &Variant, d_model: usize) -> Result<LayerSpec
         }
     }
     Ok(spec)
+}
+
+/// Leaves out the layers behind the last one, which guess several tokens at once (`num_nextn_predict_layers`).
+fn skip_guesses(config: &Config, weights: &mut Weights<'_>) -> Result<(), LoadError> {
+    let n_layers = config.n_layers()?;
+    let n = config.number(&["num_nextn_predict_layers", "num_mtp_layers"])?.unwrap_or(1.0).clamp(0.0, 64.0) as usize;
+    for layer in n_layers..n_layers + n {
+        weights.skip_all(&format!("model.layers.{layer}."));
+    }
+    Ok(())
 }
 
 /// Limit of queries, keys and values.
@@ -255,6 +274,11 @@ fn heads_of_layer(
 ) -> Result<MultiHead, LoadError> {
     let DecoderShape { d_model, spec, biased, .. } = *shape;
     let name = |part: &str| format!("model.layers.{layer}.self_attn.{part}");
+    if let Some(latent) = &shape.latent {
+        let of_layer = format!("model.layers.{layer}.self_attn");
+        let heads = latent.read(weights, &of_layer, d_model, (biased.qkv, biased.out))?;
+        return Ok(MultiHead { rotary, causal: shape.causal, ..heads });
+    }
     let (wide, narrow) = (spec.n_heads * spec.d_head, spec.n_kv_heads * spec.d_head);
     let [q, k, v] = ["q_proj", "k_proj", "v_proj"].map(name);
     let (qkv, gate) = match variant.fused {
@@ -338,7 +362,7 @@ fn mlp(
 ) -> Result<Box<dyn Mlp>, LoadError> {
     let DecoderShape { d_model, d_mlp, activation, biased, .. } = *shape;
     if let Some(experts) = shape.experts.as_ref().filter(|experts| experts.is_of(layer)) {
-        return Ok(Box::new(experts.read(weights, prefix, d_model, activation)?));
+        return Ok(Box::new(experts.read(weights, prefix, (d_model, biased.mlp), activation)?));
     }
     let name = |part: &str| format!("{prefix}.mlp.{part}");
     let up = if variant.fused == Fused::Nothing {

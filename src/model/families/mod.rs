@@ -15,6 +15,8 @@ mod cohere;
 mod config_keys;
 mod deberta;
 mod decoder;
+mod deepseek_v2;
+mod deepseek_v3;
 mod dinov2;
 mod dinov3;
 mod distilbert;
@@ -31,6 +33,7 @@ mod gemma;
 mod gemma2;
 mod gemma3;
 mod glm4;
+mod glm4_moe_lite;
 mod gpt2;
 mod gpt_bigcode;
 mod gpt_neo;
@@ -40,6 +43,7 @@ mod gptj;
 mod granite;
 mod han;
 mod head_class;
+mod latent;
 mod linear_layers;
 mod llama;
 mod longformer;
@@ -91,9 +95,10 @@ pub(crate) use self::{
 use self::{
     decoder::{Output, map, network},
     encoder::{BERT_BLOCK, BlockNames, HeadNames, Sizes, blocks, count_from, embedding},
-    experts::{ExpertPlan, ExpertShape, ExpertTensors, WeightSum},
+    experts::{ExpertLayers, ExpertPlan, ExpertShape, ExpertTensors, RouterPlan, SharedExpert, WeightSum},
     family::{Family, FamilyGroup},
     head_class::HeadClass,
+    latent::{LatentPlan, LatentShape, TurnedPairs},
     linear_layers::{DeltaNames, DeltaShape, linear_layers},
     parts::{
         ClassHead, classifier, cross, layer_norm, linear, mlp, n_classes, outcomes, qkv, table_name, vocabulary_map,
@@ -147,6 +152,8 @@ const FAMILIES: &[&[Family]] = &[
     codegen::FAMILIES,
     cohere::FAMILIES,
     deberta::FAMILIES,
+    deepseek_v2::FAMILIES,
+    deepseek_v3::FAMILIES,
     dinov2::FAMILIES,
     dinov3::FAMILIES,
     distilbert::FAMILIES,
@@ -158,6 +165,7 @@ const FAMILIES: &[&[Family]] = &[
     gemma2::FAMILIES,
     gemma3::FAMILIES,
     glm4::FAMILIES,
+    glm4_moe_lite::FAMILIES,
     gpt2::FAMILIES,
     gpt_bigcode::FAMILIES,
     gpt_neo::FAMILIES,

@@ -1,6 +1,6 @@
 //! Variants of LLaMA's architecture.
 
-use super::{Activation, Config, DeltaNames, ExpertPlan, LoadError, Rotary, RotaryDialect};
+use super::{Activation, Config, DeltaNames, ExpertPlan, LatentPlan, LoadError, Rotary, RotaryDialect};
 
 /// What sets one of these families apart. Keys that another of them reads have no meaning.
 #[derive(Clone, Copy)]
@@ -33,6 +33,8 @@ pub(super) struct Variant {
     pub caps: Option<Caps>,
     /// The gated delta rule in layers that are not of full attention, and how it is stored.
     pub delta: Option<DeltaNames>,
+    /// Queries, keys and values through latents, and their sizes when the configuration does not say.
+    pub latent: Option<LatentPlan>,
     /// Whether queries come with gates on what the heads read.
     pub has_gate: bool,
     /// Experts in place of MLPs.
@@ -207,6 +209,7 @@ impl Variant {
         n_kv_heads: None,
         caps: None,
         delta: None,
+        latent: None,
         has_gate: false,
         experts: None,
         clips: false,

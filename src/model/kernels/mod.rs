@@ -38,6 +38,7 @@ pub use backend::{KernelPath, with_path};
 pub use block_rows::{BlockPart, BlockRows};
 pub use blocks::BlockType;
 pub use gate::{gated, sigmoid};
+pub use heads::heads_at;
 pub use linear::TOKENS_PER_TASK;
 use linear::{LinearAddOp, LinearOp};
 pub use mask::{mask, softcap};

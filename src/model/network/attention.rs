@@ -4,7 +4,7 @@ use std::{fmt::Debug, sync::Arc};
 
 use candle_core::{Result as CandleResult, Tensor};
 
-use super::{pass::Pass, relative::RelativeBias};
+use super::{latent::LatentMaps, pass::Pass, relative::RelativeBias};
 use crate::{
     capture::PerHead,
     model::{
@@ -45,8 +45,8 @@ pub(crate) trait Attention: Debug + Send + Sync {
     /// The heads alone, to put something else around them.
     fn into_heads(self: Box<Self>) -> Option<MultiHead>;
 
-    /// Values of each row that exist at once where it has no such heads, and how many of them are kept until the run is
-    /// differentiated.
+    /// Values of each row that exist at once where it has no such heads, and how many are kept until the run is
+    /// differentiated, beside those of the streams.
     fn values_of_row(&self) -> [u64; 2] {
         [0; 2]
     }
@@ -65,6 +65,8 @@ pub(crate) enum Projections {
     /// Queries from the decoder's stream, keys and values from the encoder's: `[d_model, heads · d_head]`
     /// and `[d_encoder, kv_heads · (d_head + d_value)]`.
     Cross { q: Linear, kv: Linear },
+    /// All from one stream, through vectors of a lower rank.
+    Latent(Box<LatentMaps>),
 }
 
 /// Norms of queries and keys, before rotary.
@@ -113,6 +115,11 @@ impl MultiHead {
     /// Attention of a decoder to its encoder's stream.
     pub const fn cross(q: Linear, kv: Linear, out: Linear, spec: LayerSpec) -> Self {
         Self::with(Projections::Cross { q, kv }, out, spec, false)
+    }
+
+    /// Causal attention whose queries, keys and values are read from latents.
+    pub fn latent(maps: LatentMaps, out: Linear, spec: LayerSpec) -> Self {
+        Self::with(Projections::Latent(Box::new(maps)), out, spec, true)
     }
 
     const fn with(projections: Projections, out: Linear, spec: LayerSpec, causal: bool) -> Self {
@@ -188,20 +195,23 @@ impl MultiHead {
             return Ok(z);
         }
         let LayerSpec { n_heads, d_value, .. } = self.spec;
-        let by_head = run.at(Site::Z, at, heads_at(&z, 0, (n_heads, d_value))?.transpose(0, 1)?)?;
+        let by_head = run.at(Site::Z, at, kernels::heads_at(&z, 0, (n_heads, d_value))?.transpose(0, 1)?)?;
         Ok(by_head.transpose(0, 1)?.contiguous()?.reshape(z.shape())?)
     }
 
     /// Queries, keys and values `[n, heads, width]` of one stream, normed and turned.
     pub fn project(&self, x: &Tensor, pass: &Pass<'_>) -> CandleResult<(Tensor, Tensor, Tensor)> {
-        let Projections::Fused(qkv) = &self.projections else {
-            candle_core::bail!("cross-attention has no single projection")
+        let turns = self.rotary.and_then(|idx| pass.turns_of(idx));
+        let qkv = match &self.projections {
+            Projections::Fused(qkv) => qkv,
+            Projections::Latent(maps) => return maps.project(x, &self.spec, turns.as_ref()),
+            Projections::Cross { .. } => candle_core::bail!("cross-attention has no single projection"),
         };
         let LayerSpec { n_heads, n_kv_heads, d_head, d_value, .. } = self.spec;
         let qkv = qkv.forward(x)?;
-        let mut q = heads_at(&qkv, 0, (n_heads, d_head))?;
-        let mut k = heads_at(&qkv, n_heads * d_head, (n_kv_heads, d_head))?;
-        let mut v = heads_at(&qkv, (n_heads + n_kv_heads) * d_head, (n_kv_heads, d_value))?;
+        let mut q = kernels::heads_at(&qkv, 0, (n_heads, d_head))?;
+        let mut k = kernels::heads_at(&qkv, n_heads * d_head, (n_kv_heads, d_head))?;
+        let mut v = kernels::heads_at(&qkv, (n_heads + n_kv_heads) * d_head, (n_kv_heads, d_value))?;
         if let Some(norm) = &self.qk_norm {
             q = norm_heads(&norm.q, &q)?;
             k = norm_heads(&norm.k, &k)?;
@@ -211,7 +221,7 @@ impl MultiHead {
                 *x = x.minimum(limit)?.maximum(-limit)?;
             }
         }
-        if let Some(turns) = self.rotary.and_then(|idx| pass.turns_of(idx)) {
+        if let Some(turns) = turns {
             q = kernels::rotate_queries(&q, &turns)?;
             k = kernels::rotate(&k, &turns)?;
         }
@@ -344,6 +354,13 @@ impl Attention for MultiHead {
     fn into_heads(self: Box<Self>) -> Option<MultiHead> {
         Some(*self)
     }
+
+    fn values_of_row(&self) -> [u64; 2] {
+        match &self.projections {
+            Projections::Latent(maps) => [0, maps.values_of_row(&self.spec)],
+            Projections::Fused(_) | Projections::Cross { .. } => [0; 2],
+        }
+    }
 }
 
 impl MultiHead {
@@ -356,17 +373,17 @@ impl MultiHead {
         let LayerSpec { n_heads, n_kv_heads, d_head, d_value, .. } = self.spec;
         // Heads are strided views of one product: the kernels read them in place.
         let (q, k, v) = match &self.projections {
-            Projections::Fused(_) => {
+            Projections::Fused(_) | Projections::Latent(_) => {
                 let (q, k, v) = self.project(x, pass)?;
                 let (k, v) = pass.extend(at, k, v)?;
                 (q, k, v)
             }
             Projections::Cross { q, kv } => {
-                let q = heads_at(&q.forward(x)?, 0, (n_heads, d_head))?;
+                let q = kernels::heads_at(&q.forward(x)?, 0, (n_heads, d_head))?;
                 let (k, v) = pass.remember(at, |memory| {
                     let kv = kv.forward(memory)?;
-                    let k = heads_at(&kv, 0, (n_kv_heads, d_head))?;
-                    Ok((k, heads_at(&kv, n_kv_heads * d_head, (n_kv_heads, d_value))?))
+                    let k = kernels::heads_at(&kv, 0, (n_kv_heads, d_head))?;
+                    Ok((k, kernels::heads_at(&kv, n_kv_heads * d_head, (n_kv_heads, d_value))?))
                 })?;
                 (q, k, v)
             }
@@ -412,20 +429,6 @@ pub(super) fn offer(
         run.at(Site::K, at, k.transpose(0, 1)?)?,
         run.at(Site::V, at, v.transpose(0, 1)?)?,
     ))
-}
-
-/// Some heads among the columns of rows, from column `first` on: a view where heads of this width lie from the first
-/// column to the last.
-///
-/// # Shapes
-/// - `x`: `[n, columns]`, contiguous
-/// - result: `[n, n_heads, width]`
-pub(super) fn heads_at(x: &Tensor, first: usize, (n_heads, width): (usize, usize)) -> CandleResult<Tensor> {
-    let (n, n_columns) = x.dims2()?;
-    if n_columns.is_multiple_of(width) && first.is_multiple_of(width) {
-        return x.reshape((n, n_columns / width, width))?.narrow(1, first / width, n_heads);
-    }
-    x.narrow(1, first, n_heads * width)?.contiguous()?.reshape((n, n_heads, width))
 }
 
 /// Norms each head's vector, or all of them side by side.

@@ -255,9 +255,12 @@ impl Layer<'_> {
                 self.n * (width_out(qkv) + global.map_or(0, |[q, kv]| width_out(kv) + 2 * width_out(q)))
             }
             Projections::Cross { q, kv } => self.n * width_out(q) + n_key * width_out(kv),
+            Projections::Latent(maps) => self.n * maps.values_of_row(spec),
         };
         // Norms and rotary embeddings write queries and keys anew.
-        let d_turned = if attention.qk_norm.is_some() || attention.rotary.is_some() { d_projected } else { 0 };
+        let is_latent = matches!(attention.projections, Projections::Latent(_));
+        let is_anew = attention.qk_norm.is_some() || attention.rotary.is_some();
+        let d_turned = if is_anew && !is_latent { d_projected } else { 0 };
         let z = self.n * (spec.n_heads * spec.d_value) as u64;
         // The gates, their exponentials and the product.
         let gated = if attention.gate.is_some() { 3 * z } else { 0 };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::FileError;
 use crate::{
     ids::StackKind,
-    spec::{CheckpointId, HeadKind, LayerSpec, MixerKind, MlpSpec, Modality, ModelSpec, StackSpec},
+    spec::{CheckpointId, HeadKind, LatentSpec, LayerSpec, MixerKind, MlpSpec, Modality, ModelSpec, StackSpec},
 };
 
 /// More layers or heads than any model has; bounds what a lying file can make us allocate.
@@ -62,6 +62,8 @@ pub(in crate::capture::file) struct StackEntry {
     gated: Option<PerLayer<bool>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mixer: Option<PerLayer<MixerKind>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    latent: Option<PerLayer<Option<LatentSpec>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mlp: Option<PerLayer<Option<MlpSpec>>>,
 }
@@ -134,6 +136,7 @@ impl From<&StackSpec> for StackEntry {
             fixed: PerLayer::unless_all(layers().map(|layer| layer.fixed), false),
             gated: PerLayer::unless_all(layers().map(|layer| layer.gated), false),
             mixer: PerLayer::unless_all(layers().map(|layer| layer.mixer), MixerKind::Attention),
+            latent: PerLayer::unless_all(layers().map(|layer| layer.latent), None),
             mlp: PerLayer::unless_all(layers().map(|layer| layer.mlp), None),
         }
     }
@@ -171,6 +174,7 @@ impl StackEntry {
             let fixed = self.fixed.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
             let gated = self.gated.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
             let mixer = self.mixer.as_ref().and_then(|mixer| mixer.at(idx)).unwrap_or_default();
+            let latent = self.latent.as_ref().and_then(|latent| latent.at(idx)).flatten();
             let mlp = self.mlp.as_ref().and_then(|mlp| mlp.at(idx)).flatten();
             Ok(LayerSpec {
                 mixer,
@@ -186,6 +190,7 @@ impl StackEntry {
                 sink,
                 fixed,
                 gated,
+                latent,
                 mlp,
             })
         };
