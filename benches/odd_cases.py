@@ -76,6 +76,8 @@ HYBRID = dict(head_dim=16, full_attention_interval=2, linear_num_key_heads=2, li
               linear_key_head_dim=5, linear_value_head_dim=7, linear_conv_kernel_dim=3)  # fmt: skip
 LATENT = LLAMA | dict(num_key_value_heads=4, kv_lora_rank=10, q_lora_rank=14, qk_nope_head_dim=6, qk_rope_head_dim=4,
                       v_head_dim=5, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=12)  # fmt: skip
+MAMBA = dict(layer_types=["linear_attention", "full_attention"], mamba_n_heads=6, mamba_d_head=8, mamba_n_groups=2,
+             mamba_d_state=5, mamba_d_conv=3, mamba_expand=2, mamba_chunk_size=4, shared_intermediate_size=20)  # fmt: skip
 EXPERTS = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=20)
 NUMBERS = {
     "albert": BERT | dict(embedding_size=16),
@@ -121,8 +123,10 @@ NUMBERS = {
         rope_type="yarn", rope_theta=1000.0, factor=4.0, truncate=False, original_max_position_embeddings=24)),  # fmt: skip
     "gptj": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30, rotary_dim=4),
     "granite": LLAMA,
+    "granitemoehybrid": LLAMA | MAMBA | dict(intermediate_size=12, num_local_experts=4),
     "gte": BERT,
     "jina_embeddings_v3": BERT,
+    "lfm2": LLAMA | dict(num_hidden_layers=3, layer_types=["conv", "full_attention", "conv"], block_multiple_of=8),
     "llama": LLAMA,
     "marian": BART | dict(pad_token_id=59, eos_token_id=0, decoder_start_token_id=59),
     "m2m_100": BART | dict(pad_token_id=1, eos_token_id=2, decoder_start_token_id=2),
@@ -319,7 +323,7 @@ def final_of(model, blocks):
     if model.config.model_type.startswith("clip"):
         return blocks[-1]
     for module in model.modules():
-        found = first(module, "norm", "ln_f", "norm_f", "final_layer_norm", "final_layernorm", "layernorm", "final_norm", "post_layernorm", "emb_layer_norm_after")
+        found = first(module, "norm", "ln_f", "norm_f", "final_layer_norm", "final_layernorm", "layernorm", "final_norm", "post_layernorm", "emb_layer_norm_after", "embedding_norm")
         if found is not None and any(isinstance(child, torch.nn.ModuleList) for child in module.modules()) and module not in set(blocks):
             return found
     return blocks[-1]
@@ -1232,6 +1236,52 @@ def hybrids():
     case("qwen3-5-moe-key", mixed, edit=without(norm_topk_prob=False, mlp_only_layers=[0]))
 
 
+def state_spaces():
+    name = "GraniteMoeHybridForCausalLM"
+    case("granite-hybrid-minimal", name, minimal=True)
+    case("granite-hybrid-older-kinds", name, edit=without(layer_types=["mamba", "attention"]))
+    case("granite-hybrid-other-name", name, edit=without("layer_types", layers_block_type=["linear_attention", "full_attention"]))
+    case("granite-hybrid-all-attention", name, layer_types=["full_attention"] * 2, position_embedding_type="rope")
+    case("granite-hybrid-sliding", name, edit=without(layer_types=["linear_attention", "sliding_attention"]), refusal="sliding_attention")
+    case("granite-hybrid-no-experts", name, num_local_experts=0)
+    case("granite-hybrid-one-expert", name, num_experts_per_tok=1, shared_intermediate_size=8)
+    case("granite-hybrid-turned", name, position_embedding_type="rope", rope_parameters=dict(rope_type="default", rope_theta=100.0))
+    case("granite-hybrid-other-positions", name, position_embedding_type="nope")
+    case("granite-hybrid-one-group", name, mamba_n_groups=1, hidden_act="gelu")
+    case("granite-hybrid-groups", name, mamba_n_groups=6, rms_norm_eps=0.02)
+    case("granite-hybrid-uneven-groups", name, edit=without(mamba_n_groups=4), refusal="mamba_n_groups")
+    case("granite-hybrid-auto-width", name, edit=without(mamba_d_head="auto"))
+    case("granite-hybrid-other-width", name, edit=without(mamba_d_head=9), refusal="mamba_d_head")
+    case("granite-hybrid-limits", name, time_step_limit=(0.4, 0.8))
+    case("granite-hybrid-no-limits", name, edit=without("time_step_limit"))
+    case("granite-hybrid-biases", name, mamba_proj_bias=True, attention_bias=True)
+    case("granite-hybrid-no-biases", name, mamba_conv_bias=False)
+    case("granite-hybrid-factors", name, embedding_multiplier=2.5, logits_scaling=0.7, residual_multiplier=0.4, attention_multiplier=0.2)
+    case("granite-hybrid-one-tap", name, mamba_d_conv=1, mamba_expand=1, mamba_d_head=4)
+    case("granite-hybrid-tied", name, tie_word_embeddings=True)
+    case("granite-hybrid-long", name, num_local_experts=0, ids=[(17 * at + 5) % 61 for at in range(80)])
+
+
+def convolutions():
+    name = "Lfm2ForCausalLM"
+    case("lfm2-minimal", name, minimal=True)
+    case("lfm2-bias", name, conv_bias=True)
+    case("lfm2-one-tap", name, conv_L_cache=1)
+    case("lfm2-many-taps", name, conv_L_cache=7)
+    case("lfm2-listed-layers", name, edit=without("layer_types", full_attn_idxs=[1]))
+    case("lfm2-all-attention", name, layer_types=["full_attention"] * 3, edit=without("layer_types"))
+    case("lfm2-sliding", name, edit=without(layer_types=["conv", "sliding_attention", "conv"]), refusal="sliding_attention")
+    case("lfm2-own-width", name, block_auto_adjust_ff_dim=False)
+    case("lfm2-factor", name, block_ffn_dim_multiplier=1.7, intermediate_size=43)
+    case("lfm2-older-width", name, edit=without("intermediate_size", block_ff_dim=40))
+    case("lfm2-older-tie", name, tie_word_embeddings=False, edit=without("tie_word_embeddings", tie_embedding=False))
+    case("lfm2-eps", name, norm_eps=0.02)
+    case("lfm2-yarn", name, rope_parameters=YARN)
+    case("lfm2-no-theta", name, edit=without("rope_parameters"))
+    case("lfm2-own-heads", name, head_dim=8, num_key_value_heads=4)
+    case("lfm2-long", name, ids=[(17 * at + 5) % 61 for at in range(80)])
+
+
 def latents():
     two, three, lite = "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "Glm4MoeLiteForCausalLM"
     limited = dict(topk_method="group_limited_greedy", n_group=4, topk_group=2)
@@ -1292,5 +1342,5 @@ def latents():
     case("glm4-moe-lite-head-dim", lite, edit=without("qk_rope_head_dim", head_dim=4))
 
 
-for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, latents, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, pairs):
+for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, convolutions, state_spaces, latents, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, pairs):
     family()

@@ -340,6 +340,11 @@ pub enum MixerKind {
     /// The gated delta rule (Yang et al. 2025): a state per head that decays, forgets what a key has written before,
     /// and is read by queries.
     GatedDelta,
+    /// A state space (Mamba-2, Dao and Gu 2024): a state per head that decays, is added to under a key, and is read by
+    /// queries.
+    Mamba2,
+    /// A convolution of each channel over a token and the few before it, between two gates (LFM2).
+    ShortConvolution,
 }
 
 vocabulary! {
@@ -348,6 +353,8 @@ vocabulary! {
     title;
     Attention("attention"),
     GatedDelta("gated delta rule"),
+    Mamba2("Mamba-2"),
+    ShortConvolution("short convolution"),
 }
 
 /// What the pattern of a layer's heads is.
@@ -358,6 +365,8 @@ pub enum PatternKind {
     /// Signed factors by which values add up to the output, with everything that depends on the input at its value.
     /// Rows need not sum to 1.
     Effective,
+    /// There is none: each channel has factors of its own.
+    None,
 }
 
 impl MixerKind {
@@ -365,7 +374,8 @@ impl MixerKind {
     pub const fn pattern(self) -> PatternKind {
         match self {
             Self::Attention => PatternKind::Distribution,
-            Self::GatedDelta => PatternKind::Effective,
+            Self::GatedDelta | Self::Mamba2 => PatternKind::Effective,
+            Self::ShortConvolution => PatternKind::None,
         }
     }
 

@@ -268,7 +268,12 @@ impl Site {
     pub const fn is_of_heads(self, mixer: MixerKind) -> bool {
         match mixer {
             MixerKind::Attention => !matches!(self, Self::Effective),
-            MixerKind::GatedDelta => !matches!(self, Self::Q | Self::K | Self::Scores | Self::Pattern),
+            MixerKind::GatedDelta | MixerKind::Mamba2 => {
+                !matches!(self, Self::Q | Self::K | Self::Scores | Self::Pattern)
+            }
+            MixerKind::ShortConvolution => {
+                !matches!(self, Self::Q | Self::K | Self::Scores | Self::Pattern | Self::Effective)
+            }
         }
     }
 

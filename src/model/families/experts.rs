@@ -33,12 +33,16 @@ pub(super) enum ExpertTensors {
     /// Those of all experts in one tensor, outputs of the gate and of the map up in turn, with biases; the gate is
     /// clamped (gpt-oss).
     Joined,
+    /// Those of all experts in one tensor, the gate before the map up, without biases (Granite).
+    Stacked,
 }
 
 /// Which layers have experts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExpertLayers {
     All,
+    /// All, unless there are none.
+    AllIfAny,
     /// All but some (`decoder_sparse_step`, `mlp_only_layers`).
     Mixed,
     /// All but so many first ones (`first_k_dense_replace`), and how many without it.
@@ -48,13 +52,15 @@ pub(super) enum ExpertLayers {
 }
 
 /// An expert of all tokens.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SharedExpert {
     None,
     /// With a gate of its own, and its width (`shared_expert_intermediate_size`) without that key.
     Gated(usize),
     /// So many times as wide as others (`n_shared_experts`), and how many without that key.
     Times(usize),
+    /// The MLP that layers without experts have, and its width (`shared_intermediate_size`) without that key.
+    Beside(usize),
 }
 
 /// How experts are chosen.
@@ -100,8 +106,8 @@ pub(super) struct ExpertShape {
     routing: Routing,
     /// Whether the choice is corrected by a tensor of the file.
     is_corrected: bool,
-    /// Width of an expert of all tokens, and whether it has a gate.
-    shared: Option<(usize, bool)>,
+    /// An expert of all tokens, with its width.
+    shared: SharedExpert,
     part: &'static str,
     tensors: ExpertTensors,
     clamp: Option<GateClamp>,
@@ -112,7 +118,8 @@ pub(super) struct ExpertShape {
 impl ExpertPlan {
     /// Whether there are experts; a number of 0 says that there are none in families where layers may have one MLP.
     pub fn has_some(&self, config: &Config) -> Result<bool, LoadError> {
-        Ok(self.layers != ExpertLayers::Mixed || config.number(self.n.0)? != Some(0.0))
+        let may_be_none = matches!(self.layers, ExpertLayers::Mixed | ExpertLayers::AllIfAny);
+        Ok(!may_be_none || config.number(self.n.0)? != Some(0.0))
     }
 
     pub fn shape(&self, config: &Config, n_layers: usize) -> Result<ExpertShape, LoadError> {
@@ -132,13 +139,17 @@ impl ExpertPlan {
             WeightSum::Configured(usual) => config.flag("norm_topk_prob", usual),
         };
         let shared = match self.shared {
-            SharedExpert::None => None,
+            SharedExpert::None => SharedExpert::None,
             SharedExpert::Gated(usual) => {
                 let width = config.optional_size(&["shared_expert_intermediate_size"], 1 << 24)?;
-                Some((width.unwrap_or(usual), true))
+                SharedExpert::Gated(width.unwrap_or(usual))
             }
             SharedExpert::Times(usual) => {
-                Some((width * config.optional_size(&["n_shared_experts"], MOST)?.unwrap_or(usual), false))
+                SharedExpert::Times(width * config.optional_size(&["n_shared_experts"], MOST)?.unwrap_or(usual))
+            }
+            SharedExpert::Beside(usual) => {
+                let width = config.optional_size(&["shared_intermediate_size"], 1 << 24)?;
+                SharedExpert::Beside(width.unwrap_or(usual))
             }
         };
         let layers = self.layers.of(config, n_layers)?;
@@ -149,7 +160,7 @@ impl ExpertPlan {
                 limit: config.number(&["swiglu_limit"])?.unwrap_or(7.0),
                 slope: config.number(&["swiglu_alpha"])?.unwrap_or(1.702),
             }),
-            ExpertTensors::Apart(_) => None,
+            ExpertTensors::Apart(_) | ExpertTensors::Stacked => None,
         };
         let Self { part, tensors, .. } = *self;
         Ok(ExpertShape { n, width, routing, is_corrected, shared, part, tensors, clamp, layers })
@@ -160,7 +171,7 @@ impl ExpertLayers {
     /// Of each layer, whether it has experts.
     fn of(self, config: &Config, n_layers: usize) -> Result<Vec<bool>, LoadError> {
         Ok(match self {
-            Self::All => vec![true; n_layers],
+            Self::All | Self::AllIfAny => vec![true; n_layers],
             Self::Mixed => {
                 let step = config.optional_size(&["decoder_sparse_step"], MOST)?.unwrap_or(1);
                 let plain = config.numbers("mlp_only_layers").unwrap_or_default();
@@ -244,18 +255,19 @@ impl ExpertShape {
     }
 
     /// The experts of the layer whose tensors begin with `prefix`; `shared_bias`: whether the maps of an expert of all
-    /// tokens have biases.
+    /// tokens have biases; `added`: factor on what they add.
     pub fn read(
         &self,
         weights: &mut Weights<'_>,
         prefix: &str,
-        (d_model, shared_bias): (usize, bool),
+        (d_model, shared_bias, added): (usize, bool, f32),
         activation: Activation,
     ) -> Result<Mixture, LoadError> {
         let block = format!("{prefix}.{}", self.part);
         let names = match self.tensors {
             ExpertTensors::Apart(names) => names,
             ExpertTensors::Joined => return self.read_joined(weights, &block, d_model),
+            ExpertTensors::Stacked => return self.read_stacked(weights, prefix, (d_model, added), activation),
         };
         let router = map(weights, &format!("{block}.gate"), (d_model, self.n), false)?;
         let experts = (0..self.n).map(|expert| {
@@ -264,23 +276,23 @@ impl ExpertShape {
         });
         let experts = experts.collect::<Result<Vec<_>, _>>()?;
         let shared = match self.shared {
-            Some((width, true)) => {
+            SharedExpert::Gated(width) => {
                 let of = names.map(|name| format!("{block}.shared_expert.{name}"));
                 let gate = map(weights, &format!("{block}.shared_expert_gate"), (d_model, 1), false)?;
                 Some((gated(weights, &of, (d_model, width), activation, false)?, Some(gate)))
             }
-            Some((width, false)) => {
+            SharedExpert::Times(width) => {
                 let of = names.map(|name| format!("{block}.shared_experts.{name}"));
                 Some((gated(weights, &of, (d_model, width), activation, shared_bias)?, None))
             }
-            None => None,
+            SharedExpert::None | SharedExpert::Beside(_) => None,
         };
         let mut routing = self.routing.clone();
         if self.is_corrected {
             routing.correction =
                 Some(weights.tensor(&format!("{block}.gate.e_score_correction_bias"), &[self.n])?.to_vec1()?);
         }
-        Ok(Mixture { router, routing, experts, shared, clamp: None })
+        Ok(Mixture { router, routing, experts, shared, clamp: None, added: 1.0 })
     }
 
     /// Experts whose maps lie in tensors of all.
@@ -298,7 +310,42 @@ impl ExpertShape {
             })
         });
         let experts = experts.collect::<Result<Vec<_>, LoadError>>()?;
-        Ok(Mixture { router, routing: routing.clone(), experts, shared: None, clamp })
+        Ok(Mixture { router, routing: routing.clone(), experts, shared: None, clamp, added: 1.0 })
+    }
+}
+
+impl ExpertShape {
+    /// Experts in tensors of all, beside an MLP that every token goes through.
+    fn read_stacked(
+        &self,
+        weights: &mut Weights<'_>,
+        prefix: &str,
+        (d_model, added): (usize, f32),
+        activation: Activation,
+    ) -> Result<Mixture, LoadError> {
+        let Self { n, width, ref routing, .. } = *self;
+        let of = |part: &str| format!("{prefix}.{}.{part}", self.part);
+        let router = map(weights, &of("router.layer"), (d_model, n), false)?;
+        let [up, down] = ["input_linear.weight", "output_linear.weight"].map(of);
+        let experts = (0..n).map(|expert| {
+            Ok(Dense {
+                up: weights.linear_of_stacked(&up, (expert, n), (d_model, 2 * width))?,
+                activation,
+                gated: true,
+                down: weights.linear_of_stacked(&down, (expert, n), (width, d_model))?,
+            })
+        });
+        let experts = experts.collect::<Result<Vec<_>, LoadError>>()?;
+        let shared = match self.shared {
+            SharedExpert::Beside(width) => {
+                let of = |part: &str| format!("{prefix}.shared_mlp.{part}");
+                let up = map(weights, &of("input_linear"), (d_model, 2 * width), false)?;
+                let down = map(weights, &of("output_linear"), (width, d_model), false)?;
+                Some((Dense { up, activation, gated: true, down }, None))
+            }
+            SharedExpert::None | SharedExpert::Gated(_) | SharedExpert::Times(_) => None,
+        };
+        Ok(Mixture { router, routing: routing.clone(), experts, shared, clamp: None, added })
     }
 }
 

@@ -41,13 +41,16 @@ mod gpt_neox;
 mod gpt_oss;
 mod gptj;
 mod granite;
+mod granitemoehybrid;
 mod han;
 mod head_class;
 mod latent;
+mod lfm2;
 mod linear_layers;
 mod llama;
 mod longformer;
 mod lookup;
+mod mamba;
 mod memn2n;
 mod ministral3;
 mod mistral;
@@ -99,12 +102,13 @@ use self::{
     family::{Family, FamilyGroup},
     head_class::HeadClass,
     latent::{LatentPlan, LatentShape, TurnedPairs},
-    linear_layers::{DeltaNames, DeltaShape, linear_layers},
+    linear_layers::{DeltaNames, LinearPlan, LinearShape},
+    mamba::MambaShape,
     parts::{
         ClassHead, classifier, cross, layer_norm, linear, mlp, n_classes, outcomes, qkv, table_name, vocabulary_map,
     },
     plain_decoder::{Choices, Plain, QkvNames},
-    variant::{Biases, Multipliers, NormPlaces, NormWeights, QkNorms, TwoWay, Variant, Windows},
+    variant::{Biases, DecoderNames, Multipliers, NormPlaces, NormWeights, QkNorms, TwoWay, Variant, Windows},
     vision::{Layers, Names, Pictures, tokens},
 };
 use crate::{
@@ -173,7 +177,9 @@ const FAMILIES: &[&[Family]] = &[
     gpt_oss::FAMILIES,
     gptj::FAMILIES,
     granite::FAMILIES,
+    granitemoehybrid::FAMILIES,
     han::FAMILIES,
+    lfm2::FAMILIES,
     llama::FAMILIES,
     longformer::FAMILIES,
     memn2n::FAMILIES,

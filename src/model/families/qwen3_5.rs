@@ -2,8 +2,8 @@
 //! its rotary embeddings have three positions for each token, which are the same in a text.
 
 use super::{
-    Biases, Config, DeltaNames, ExpertLayers, ExpertPlan, Family, FamilyGroup, LoadError, Network, NormWeights,
-    QkNorms, RouterPlan, SharedExpert, TokenizerClass, Variant, WeightSum, Weights, config_keys, experts,
+    Biases, Config, DeltaNames, ExpertLayers, ExpertPlan, Family, FamilyGroup, LinearPlan, LoadError, Network,
+    NormWeights, QkNorms, RouterPlan, SharedExpert, TokenizerClass, Variant, WeightSum, Weights, config_keys, experts,
     gated_decoder, variant::one_rotary,
 };
 
@@ -46,7 +46,7 @@ const TEXT: Variant = Variant {
     rotary: |config, d_head| one_rotary(config, d_head, Some(0.25)),
     d_head: Some(256),
     n_kv_heads: Some(4),
-    delta: Some(DeltaNames::Apart),
+    linear: Some(LinearPlan::Delta(DeltaNames::Apart)),
     has_gate: true,
     ..Variant::BASE
 };

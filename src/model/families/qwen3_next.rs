@@ -1,8 +1,8 @@
 //! Qwen 3 Next: the gated delta rule in three of four layers, attention with a gate on its output in the others.
 
 use super::{
-    Biases, Convention, DeltaNames, ExpertLayers, ExpertPlan, Family, NormWeights, QkNorms, RouterPlan, SharedExpert,
-    TokenizerClass, Variant, WeightSum, config_keys, experts, variant::one_rotary,
+    Biases, Convention, DeltaNames, ExpertLayers, ExpertPlan, Family, LinearPlan, NormWeights, QkNorms, RouterPlan,
+    SharedExpert, TokenizerClass, Variant, WeightSum, config_keys, experts, variant::one_rotary,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
@@ -19,7 +19,7 @@ const VARIANT: Variant = Variant {
     rotary: |config, d_head| one_rotary(config, d_head, Some(0.25)),
     d_head: Some(256),
     n_kv_heads: Some(2),
-    delta: Some(DeltaNames::ByKeyHead),
+    linear: Some(LinearPlan::Delta(DeltaNames::ByKeyHead)),
     has_gate: true,
     experts: Some(ExpertPlan {
         n: (&["num_experts"], 512),

@@ -37,7 +37,7 @@ use backend::is_fused;
 pub use backend::{KernelPath, with_path};
 pub use block_rows::{BlockPart, BlockRows};
 pub use blocks::BlockType;
-pub use gate::{gated, sigmoid};
+pub use gate::{gated, sigmoid, softplus};
 pub use heads::heads_at;
 pub use linear::TOKENS_PER_TASK;
 use linear::{LinearAddOp, LinearOp};

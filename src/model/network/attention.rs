@@ -418,6 +418,26 @@ impl MultiHead {
     }
 }
 
+/// Of a layer that reads tokens one after the other: what it makes of its rows `[n, width]`, each packed input for itself.
+pub(super) fn each_part(
+    x: &Tensor,
+    pass: &mut Pass<'_>,
+    run: &mut Run<'_>,
+    mut of: impl FnMut(&Tensor, &mut Pass<'_>, &mut Run<'_>) -> Result<Tensor, ModelError>,
+) -> Result<Tensor, ModelError> {
+    if pass.parts.is_empty() {
+        return of(x, pass, run);
+    }
+    let mut joined = Vec::with_capacity(pass.parts.len());
+    for part in 0..pass.parts.len() {
+        run.enter(Some(part));
+        let rows = pass.rows_of(part);
+        joined.push(of(&x.narrow(0, rows.start, rows.len())?, pass, run)?);
+    }
+    run.enter(None);
+    Ok(Tensor::cat(&joined, 0)?)
+}
+
 /// Queries, keys and values `[n, heads, width]`, offered to the run head by head.
 pub(super) fn offer(
     at: At,

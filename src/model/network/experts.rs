@@ -28,6 +28,8 @@ pub(crate) struct Mixture {
     pub shared: Option<(Dense, Option<Linear>)>,
     /// How hidden layers of experts are made of gate and map up where those are clamped (gpt-oss).
     pub clamp: Option<GateClamp>,
+    /// Factor on what all of them add.
+    pub added: f32,
 }
 
 /// `(min(max(up, −limit), limit) + 1) · g · σ(slope · g)` with `g = min(gate, limit)`.
@@ -90,7 +92,7 @@ impl Mlp for Mixture {
             }
             sum = (sum + added)?;
         }
-        Ok(Added::sum(sum))
+        Ok(Added::sum(if self.added == 1.0 { sum } else { (sum * f64::from(self.added))? }))
     }
 
     fn maps(&self) -> Option<Maps<'_>> {

@@ -6,7 +6,7 @@
 use candle_core::{D, Result as CandleResult, Tensor};
 
 use super::{
-    attention::{Attention, MultiHead},
+    attention::{Attention, MultiHead, each_part},
     pass::Pass,
     recurrence::Recurrence,
     short_convolution::ShortConvolution,
@@ -93,16 +93,11 @@ impl GatedDelta {
         };
         let written = rest.narrow(1, 0, n_heads)?;
         let written = kernels::sigmoid(&written)?.t()?.contiguous()?.unsqueeze(2)?;
-        let step = softplus(&rest.narrow(1, n_heads, n_heads)?.broadcast_add(&self.step)?)?;
+        let step = kernels::softplus(&rest.narrow(1, n_heads, n_heads)?.broadcast_add(&self.step)?)?;
         let decay = step.broadcast_mul(&self.rate)?.neg()?.t()?.contiguous()?;
         let q = (of_heads(0)? * f64::from(self.spec.scale))?;
-        Ok(Recurrence { q, k: of_heads(n_keys * d_key)?, written, decay })
+        Ok(Recurrence { q, k: of_heads(n_keys * d_key)?, written, decay, erases: true })
     }
-}
-
-/// `ln(1 + eˣ)`, of large numbers too.
-fn softplus(x: &Tensor) -> CandleResult<Tensor> {
-    x.relu()? + (x.abs()?.neg()?.exp()? + 1.0)?.log()?
 }
 
 impl From<GatedDelta> for Box<dyn Attention> {
@@ -113,19 +108,7 @@ impl From<GatedDelta> for Box<dyn Attention> {
 
 impl Attention for GatedDelta {
     fn forward(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let projected = self.projection.forward(x)?;
-        if pass.parts.is_empty() {
-            return self.mix(at, &projected, pass, run);
-        }
-        // Packed inputs have states of their own.
-        let mut joined = Vec::with_capacity(pass.parts.len());
-        for part in 0..pass.parts.len() {
-            run.enter(Some(part));
-            let rows = pass.rows_of(part);
-            joined.push(self.mix(at, &projected.narrow(0, rows.start, rows.len())?, pass, run)?);
-        }
-        run.enter(None);
-        Ok(Tensor::cat(&joined, 0)?)
+        each_part(&self.projection.forward(x)?, pass, run, |x, pass, run| self.mix(at, x, pass, run))
     }
 
     fn spec(&self) -> LayerSpec {

@@ -196,7 +196,7 @@ impl Layout {
         let rotary = if block.is_rotary { ", rotary" } else { "" };
         let mixer = match block.mixer {
             MixerKind::Attention => "self-attention",
-            MixerKind::GatedDelta => block.mixer.title(),
+            MixerKind::GatedDelta | MixerKind::Mamba2 | MixerKind::ShortConvolution => block.mixer.title(),
         };
         let name = format!("L{layer} {mixer}{rotary}");
         let mlp = scene.layer(stack, layer).and_then(|layer| layer.mlp).map_or_else(

@@ -70,6 +70,20 @@ impl Weights<'_> {
         (!found.iter().any(|name| self.is_changed(name))).then(|| format!("{found:?} {idx}"))
     }
 
+    /// Map `idx` of the `n` that lie one after the other in the tensor `name` `[n, d_out, d_in]`, without a bias.
+    pub fn linear_of_stacked(
+        &mut self,
+        name: &str,
+        (idx, n): (usize, usize),
+        (d_in, d_out): (usize, usize),
+    ) -> Result<Linear, LoadError> {
+        let mut values = std::mem::take(&mut self.scratch);
+        let half = self.read_one(&mut values, name, &[n, d_out, d_in], idx)?;
+        let weight = self.weight(&values, (d_in, d_out), Stored::OutIn, half)?;
+        self.scratch = values;
+        Ok(Linear { weight, bias: None })
+    }
+
     /// Reads what a tensor holds at `idx` of its first dimension.
     fn read_one(
         &mut self,
