@@ -324,6 +324,11 @@ impl StackSpec {
         self.layers.get(layer).map_or(0, |layer| layer.n_heads)
     }
 
+    /// A layer that stands for all: the first with attention, else the first.
+    pub fn typical(&self) -> Option<&LayerSpec> {
+        self.layers.iter().find(|layer| layer.mixer.is_attention()).or(self.layers.first())
+    }
+
     /// The largest head count of any layer: the width of a layers × heads grid.
     pub fn max_heads(&self) -> usize {
         self.layers.iter().map(|layer| layer.n_heads).max().unwrap_or(0)

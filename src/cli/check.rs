@@ -157,7 +157,7 @@ fn summary(report: &mut String, (spec, outputs): (&ModelSpec, Option<(OutputKind
 
 fn stack_text(stack: &StackSpec) -> String {
     let n = stack.layers.len();
-    let Some(first) = stack.layers.first() else { return "no layers".to_owned() };
+    let Some(first) = stack.typical() else { return "no layers".to_owned() };
     let (layers, heads) = (counted(n, "layer"), counted(first.n_heads, "head"));
     let mut text = format!("{layers} × {heads} of {}", first.d_head);
     if first.d_value != first.d_head {

@@ -261,7 +261,7 @@ fn summary_text(spec: &ModelSpec) -> String {
 
 /// What the summary does not say of a stack.
 fn stack_text(stack: &StackSpec) -> String {
-    let width = match stack.layers.first().map_or((0, 0), |layer| (layer.d_head, layer.d_value)) {
+    let width = match stack.typical().map_or((0, 0), |layer| (layer.d_head, layer.d_value)) {
         (0, _) => String::new(),
         (d_head, d_value) if d_head == d_value => format!("d_head {d_head}, "),
         (d_head, d_value) => format!("d_head {d_head}, values {d_value}, "),
