@@ -75,6 +75,10 @@ TOWER = dict(hidden_size=18, num_hidden_layers=2, num_attention_heads=3, interme
 CLIP_TEXT = TOWER | dict(vocab_size=61, max_position_embeddings=14, bos_token_id=1, eos_token_id=52)
 HYBRID = dict(head_dim=16, full_attention_interval=2, linear_num_key_heads=2, linear_num_value_heads=6,
               linear_key_head_dim=5, linear_value_head_dim=7, linear_conv_kernel_dim=3)  # fmt: skip
+LATENT = LLAMA | dict(num_key_value_heads=4, kv_lora_rank=10, q_lora_rank=14, qk_nope_head_dim=6, qk_rope_head_dim=4,
+                      v_head_dim=5, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=12)  # fmt: skip
+MAMBA = dict(layer_types=["linear_attention", "full_attention"], mamba_n_heads=6, mamba_d_head=8, mamba_n_groups=2,
+             mamba_d_state=5, mamba_d_conv=3, mamba_expand=2, mamba_chunk_size=4, shared_intermediate_size=20)  # fmt: skip
 EXPERTS = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=20)
 NUMBERS = {
     "albert": BERT | dict(embedding_size=16),
@@ -94,6 +98,8 @@ NUMBERS = {
     "cohere": LLAMA,
     "cohere2": LLAMA | dict(num_hidden_layers=4, sliding_window=3),
     "deberta-v2": BERT,
+    "deepseek_v2": LATENT | dict(first_k_dense_replace=1),
+    "deepseek_v3": LATENT | dict(first_k_dense_replace=1, n_group=4, topk_group=2),
     "deit": VISION | PICTURE,
     "dinov2": DINO,
     "dinov2_with_registers": DINO,
@@ -108,6 +114,7 @@ NUMBERS = {
     "gemma2": GEMMA,
     "gemma3_text": GEMMA,
     "glm4": LLAMA | dict(head_dim=8, pad_token_id=0),
+    "glm4_moe_lite": LATENT,
     "gpt_bigcode": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30),
     "gpt2": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30),
     "gpt_neo": dict(vocab_size=61, hidden_size=24, num_layers=2, num_heads=3, max_position_embeddings=30,
@@ -117,8 +124,10 @@ NUMBERS = {
         rope_type="yarn", rope_theta=1000.0, factor=4.0, truncate=False, original_max_position_embeddings=24)),  # fmt: skip
     "gptj": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30, rotary_dim=4),
     "granite": LLAMA,
+    "granitemoehybrid": LLAMA | MAMBA | dict(intermediate_size=12, num_local_experts=4),
     "gte": BERT,
     "jina_embeddings_v3": BERT,
+    "lfm2": LLAMA | dict(num_hidden_layers=3, layer_types=["conv", "full_attention", "conv"], block_multiple_of=8),
     "llama": LLAMA,
     "marian": BART | dict(pad_token_id=59, eos_token_id=0, decoder_start_token_id=59),
     "m2m_100": BART | dict(pad_token_id=1, eos_token_id=2, decoder_start_token_id=2),
@@ -188,18 +197,22 @@ def build(kind, changes):
     return kind(kind.config_class(**merged))
 
 
+# Biases that are not trained, and are kept with the weights.
+KEPT_BIASES = ("final_logits_bias", "e_score_correction_bias")
+
+
 def lively(model, seed=3):
     """Random weights of an ordinary size in which everything makes a difference, and sharp patterns."""
     generator = torch.Generator().manual_seed(seed)
     # Scores of T5 and GPT-Neo are not divided by the width of a head.
     sharpness = 1.2 if model.config.model_type in ("t5", "mt5", "gpt_neo") else 2.0
     query_key = ("query", "key", "query_proj", "key_proj", "q_proj", "k_proj", "q_lin", "k_lin", "c_attn", "q_attn", "q", "k",
-                 "query_key_value", "qkv_proj", "Wqkv", "qkv")  # fmt: skip
+                 "query_key_value", "qkv_proj", "Wqkv", "qkv", "q_b_proj", "kv_b_proj")  # fmt: skip
     computed = {id(m.weight) for m in model.modules() if "Sinusoidal" in type(m).__name__ and hasattr(m, "weight")}
     with torch.no_grad():
         for name, weight in [*model.named_parameters(), *model.named_buffers()]:
             noise = torch.randn(weight.shape, generator=generator)
-            if id(weight) in computed or (not weight.requires_grad and name != "final_logits_bias"):
+            if id(weight) in computed or (not weight.requires_grad and not name.endswith(KEPT_BIASES)):
                 continue
             if name == "final_logits_bias" or name.endswith("bias") and weight.dim() <= 2:
                 weight.copy_(0.1 * noise)
@@ -316,7 +329,7 @@ def final_of(model, blocks):
     if model.config.model_type.startswith("clip"):
         return blocks[-1]
     for module in model.modules():
-        found = first(module, "norm", "ln_f", "norm_f", "final_layer_norm", "final_layernorm", "layernorm", "final_norm", "post_layernorm", "emb_layer_norm_after")
+        found = first(module, "norm", "ln_f", "norm_f", "final_layer_norm", "final_layernorm", "layernorm", "final_norm", "post_layernorm", "emb_layer_norm_after", "embedding_norm")
         if found is not None and any(isinstance(child, torch.nn.ModuleList) for child in module.modules()) and module not in set(blocks):
             return found
     return blocks[-1]
@@ -1265,5 +1278,111 @@ def hybrids():
     case("qwen3-5-moe-key", mixed, edit=without(norm_topk_prob=False, mlp_only_layers=[0]))
 
 
-for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, timm, pairs):
+def state_spaces():
+    name = "GraniteMoeHybridForCausalLM"
+    case("granite-hybrid-minimal", name, minimal=True)
+    case("granite-hybrid-older-kinds", name, edit=without(layer_types=["mamba", "attention"]))
+    case("granite-hybrid-other-name", name, edit=without("layer_types", layers_block_type=["linear_attention", "full_attention"]))
+    case("granite-hybrid-all-attention", name, layer_types=["full_attention"] * 2, position_embedding_type="rope")
+    case("granite-hybrid-sliding", name, edit=without(layer_types=["linear_attention", "sliding_attention"]), refusal="sliding_attention")
+    case("granite-hybrid-no-experts", name, num_local_experts=0)
+    case("granite-hybrid-one-expert", name, num_experts_per_tok=1, shared_intermediate_size=8)
+    case("granite-hybrid-turned", name, position_embedding_type="rope", rope_parameters=dict(rope_type="default", rope_theta=100.0))
+    case("granite-hybrid-other-positions", name, position_embedding_type="nope")
+    case("granite-hybrid-one-group", name, mamba_n_groups=1, hidden_act="gelu")
+    case("granite-hybrid-groups", name, mamba_n_groups=6, rms_norm_eps=0.02)
+    case("granite-hybrid-uneven-groups", name, edit=without(mamba_n_groups=4), refusal="mamba_n_groups")
+    case("granite-hybrid-auto-width", name, edit=without(mamba_d_head="auto"))
+    case("granite-hybrid-other-width", name, edit=without(mamba_d_head=9), refusal="mamba_d_head")
+    case("granite-hybrid-limits", name, time_step_limit=(0.4, 0.8))
+    case("granite-hybrid-no-limits", name, edit=without("time_step_limit"))
+    case("granite-hybrid-biases", name, mamba_proj_bias=True, attention_bias=True)
+    case("granite-hybrid-no-biases", name, mamba_conv_bias=False)
+    case("granite-hybrid-factors", name, embedding_multiplier=2.5, logits_scaling=0.7, residual_multiplier=0.4, attention_multiplier=0.2)
+    case("granite-hybrid-one-tap", name, mamba_d_conv=1, mamba_expand=1, mamba_d_head=4)
+    case("granite-hybrid-tied", name, tie_word_embeddings=True)
+    case("granite-hybrid-long", name, num_local_experts=0, ids=[(17 * at + 5) % 61 for at in range(80)])
+
+
+def convolutions():
+    name = "Lfm2ForCausalLM"
+    case("lfm2-minimal", name, minimal=True)
+    case("lfm2-bias", name, conv_bias=True)
+    case("lfm2-one-tap", name, conv_L_cache=1)
+    case("lfm2-many-taps", name, conv_L_cache=7)
+    case("lfm2-listed-layers", name, edit=without("layer_types", full_attn_idxs=[1]))
+    case("lfm2-all-attention", name, layer_types=["full_attention"] * 3, edit=without("layer_types"))
+    case("lfm2-sliding", name, edit=without(layer_types=["conv", "sliding_attention", "conv"]), refusal="sliding_attention")
+    case("lfm2-own-width", name, block_auto_adjust_ff_dim=False)
+    case("lfm2-factor", name, block_ffn_dim_multiplier=1.7, intermediate_size=43)
+    case("lfm2-older-width", name, edit=without("intermediate_size", block_ff_dim=40))
+    case("lfm2-older-tie", name, tie_word_embeddings=False, edit=without("tie_word_embeddings", tie_embedding=False))
+    case("lfm2-eps", name, norm_eps=0.02)
+    case("lfm2-yarn", name, rope_parameters=YARN)
+    case("lfm2-no-theta", name, edit=without("rope_parameters"))
+    case("lfm2-own-heads", name, head_dim=8, num_key_value_heads=4)
+    case("lfm2-long", name, ids=[(17 * at + 5) % 61 for at in range(80)])
+
+
+def latents():
+    two, three, lite = "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "Glm4MoeLiteForCausalLM"
+    limited = dict(topk_method="group_limited_greedy", n_group=4, topk_group=2)
+    stretched = YARN | dict(mscale=0.7, mscale_all_dim=0.9)
+    named = {"type": "yarn"} | {key: value for key, value in stretched.items() if key not in ("rope_type", "rope_theta")}
+    case("deepseek-v2-minimal", two, minimal=True)
+    case("deepseek-v2-groups", two, **limited)
+    case("deepseek-v2-one-group", two, **limited | dict(topk_group=1), num_experts_per_tok=4)
+    case("deepseek-v2-no-groups", two, edit=without(topk_method="group_limited_greedy"), refusal="n_group")
+    case("deepseek-v2-uneven-groups", two, **limited, edit=without(n_group=3), refusal="n_group")
+    case("deepseek-v2-method", two, edit=without(topk_method="noaux_tc"), refusal="topk_method")
+    case("deepseek-v2-no-number", two, edit=without("num_experts_per_tok"), refusal="num_experts_per_tok")
+    case("deepseek-v2-factor", two, routed_scaling_factor=2.7, norm_topk_prob=True)
+    case("deepseek-v2-direct", two, q_lora_rank=None)
+    case("deepseek-v2-no-rank-key", two, q_lora_rank=1536, edit=without("q_lora_rank"))
+    case("deepseek-v2-bias", two, attention_bias=True, mlp_bias=True)
+    case("deepseek-v2-all-dense", two, first_k_dense_replace=2)
+    case("deepseek-v2-all-experts", two, first_k_dense_replace=0, n_shared_experts=1)
+    case("deepseek-v2-yarn", two, rope_parameters=YARN)
+    case("deepseek-v2-yarn-mscale", two, rope_parameters=stretched)
+    case("deepseek-v2-older-yarn", two, edit=without("rope_parameters", rope_theta=500.0, rope_scaling=named))
+    case("deepseek-v2-linear-mscale", two, rope_parameters=dict(rope_type="linear", rope_theta=100.0, factor=3.0, mscale_all_dim=1.0))
+    case("deepseek-v2-default-mscale", two, rope_parameters=dict(rope_type="default", rope_theta=100.0, factor=3.0, mscale_all_dim=1.0))
+    case("deepseek-v2-keys", two, edit=without(num_key_value_heads=2), refusal="num_key_value_heads")
+    case("deepseek-v2-head-width", two, edit=without(head_dim=9))
+    case("deepseek-v2-gelu", two, hidden_act="gelu", rms_norm_eps=0.01, tie_word_embeddings=True)
+    case("deepseek-v3-minimal", three, minimal=True)
+    case("deepseek-v3-halves", three, rope_interleave=False)
+    case("deepseek-v3-no-interleave", three, rope_interleave=False, edit=without(rope_interleave=None))
+    case("deepseek-v3-not-normalised", three, norm_topk_prob=False)
+    case("deepseek-v3-one-group", three, n_group=1, topk_group=1)
+    case("deepseek-v3-no-groups", three, edit=without(n_group=None), refusal="n_group")
+    case("deepseek-v3-class-groups", three, n_routed_experts=16, n_group=8, topk_group=4, edit=without("n_group", "topk_group"))
+    case("deepseek-v3-narrow-groups", three, edit=without(n_group=8), refusal="n_group")
+    case("deepseek-v3-too-many", three, edit=without(num_experts_per_tok=5), refusal="topk_group")
+    case("deepseek-v3-direct", three, q_lora_rank=None, attention_bias=True)
+    case("deepseek-v3-yarn-mscale", three, rope_parameters=stretched)
+    case("deepseek-v3-dynamic", three, rope_parameters=dict(rope_type="dynamic", rope_theta=100.0, factor=3.0), max_position_embeddings=8)
+    case("deepseek-v3-llama3", three, rope_parameters=dict(rope_type="llama3", rope_theta=100.0, factor=3.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=24))
+    case("deepseek-v3-other-key", three, edit=without("n_routed_experts", num_local_experts=8))
+    case("deepseek-v3-written-keys", three, edit=without(topk_method="noaux_tc", scoring_func="sigmoid", moe_layer_freq=1, ep_size=1, aux_loss_alpha=0.001, seq_aux=True))
+    case("deepseek-v3-null-keys", three, edit=without(num_key_value_heads=None))
+    case("deepseek-v3-many-keys", three, edit=without("num_key_value_heads"), refusal="num_key_value_heads")
+    case("deepseek-v3-classes", "DeepseekV3ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("deepseek-v3-tokens", "DeepseekV3ForTokenClassification", num_labels=3)
+    case("glm4-moe-lite-minimal", lite, minimal=True)
+    case("glm4-moe-lite-listed", lite, mlp_layer_types=["sparse", "dense"])
+    case("glm4-moe-lite-other-kind", lite, edit=without(mlp_layer_types=["dense", "moe"]), refusal="mlp_layer_types")
+    case("glm4-moe-lite-no-list", lite, num_hidden_layers=3, edit=without("mlp_layer_types", first_k_dense_replace=1))
+    case("glm4-moe-lite-halves", lite, rope_interleave=False, attention_bias=True)
+    case("glm4-moe-lite-groups", lite, n_group=4, topk_group=3, n_shared_experts=3)
+    case("glm4-moe-lite-direct", lite, q_lora_rank=None)
+    case("glm4-moe-lite-factor", lite, routed_scaling_factor=0.4, norm_topk_prob=False)
+    case("glm4-moe-lite-whole-rotary", lite, rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=1.0))
+    case("glm4-moe-lite-share", lite, edit=without(rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.5)), refusal="partial_rotary_factor")
+    case("glm4-moe-lite-yarn", lite, rope_parameters=stretched, tie_word_embeddings=True)
+    case("glm4-moe-lite-eps", lite, rms_norm_eps=0.03, hidden_act="relu")
+    case("glm4-moe-lite-head-dim", lite, edit=without("qk_rope_head_dim", head_dim=4))
+
+
+for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, convolutions, state_spaces, latents, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, timm, pairs):
     family()

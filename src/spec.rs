@@ -324,6 +324,11 @@ impl StackSpec {
         self.layers.get(layer).map_or(0, |layer| layer.n_heads)
     }
 
+    /// A layer that stands for all: the first with attention, else the first.
+    pub fn typical(&self) -> Option<&LayerSpec> {
+        self.layers.iter().find(|layer| layer.mixer.is_attention()).or(self.layers.first())
+    }
+
     /// The largest head count of any layer: the width of a layers × heads grid.
     pub fn max_heads(&self) -> usize {
         self.layers.iter().map(|layer| layer.n_heads).max().unwrap_or(0)
@@ -340,6 +345,11 @@ pub enum MixerKind {
     /// The gated delta rule (Yang et al. 2025): a state per head that decays, forgets what a key has written before,
     /// and is read by queries.
     GatedDelta,
+    /// A state space (Mamba-2, Dao and Gu 2024): a state per head that decays, is added to under a key, and is read by
+    /// queries.
+    Mamba2,
+    /// A convolution of each channel over a token and the few before it, between two gates (LFM2).
+    ShortConvolution,
 }
 
 vocabulary! {
@@ -348,6 +358,8 @@ vocabulary! {
     title;
     Attention("attention"),
     GatedDelta("gated delta rule"),
+    Mamba2("Mamba-2"),
+    ShortConvolution("short convolution"),
 }
 
 /// What the pattern of a layer's heads is.
@@ -358,6 +370,8 @@ pub enum PatternKind {
     /// Signed factors by which values add up to the output, with everything that depends on the input at its value.
     /// Rows need not sum to 1.
     Effective,
+    /// There is none: each channel has factors of its own.
+    None,
 }
 
 impl MixerKind {
@@ -365,7 +379,8 @@ impl MixerKind {
     pub const fn pattern(self) -> PatternKind {
         match self {
             Self::Attention => PatternKind::Distribution,
-            Self::GatedDelta => PatternKind::Effective,
+            Self::GatedDelta | Self::Mamba2 => PatternKind::Effective,
+            Self::ShortConvolution => PatternKind::None,
         }
     }
 
@@ -385,8 +400,10 @@ pub struct LayerSpec {
     pub n_heads: usize,
     /// Key/value heads; equal to `n_heads` without grouped-query attention.
     pub n_kv_heads: usize,
-    /// Width of one head's q, k and v.
+    /// Width of one head's q and k.
     pub d_head: usize,
+    /// Width of one head's v and z; usually `d_head`.
+    pub d_value: usize,
     /// Factor on `q·kᵀ` before bias and mask; usually `1/√d_head`, 1 for T5.
     pub scale: f32,
     /// A query sees only keys less than this many positions away; `None` without a sliding window.
@@ -407,8 +424,22 @@ pub struct LayerSpec {
     /// Whether `z` is scaled by a gate, or normed, before it is mapped back to the stream, so that what a head adds is
     /// not the map of its `z`.
     pub gated: bool,
+    /// The ranks through which queries, keys and values go, where they do.
+    pub latent: Option<LatentSpec>,
     /// The MLP beside it; `None` in cross-attention, whose block has it already, and where it is not known.
     pub mlp: Option<MlpSpec>,
+}
+
+/// Sizes of latent attention (DeepSeek-V2, 2024): queries, keys and values are read from vectors of a lower rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatentSpec {
+    /// Width of what queries are read from; `None` where that is the stream itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queries: Option<usize>,
+    /// Width of what keys and values are read from.
+    pub keys: usize,
+    /// Width of the part of the keys that all heads share, and that is turned.
+    pub turned: usize,
 }
 
 /// Sizes of an MLP.
@@ -527,7 +558,7 @@ impl<'a> Visibility<'a> {
 }
 
 impl LayerSpec {
-    /// Ordinary multi-head attention: scores are divided by `√d_head`.
+    /// Ordinary multi-head attention: values are as wide as keys, and scores are divided by `√d_head`.
     pub fn new(n_heads: usize, d_head: usize) -> Self {
         let scale = 1.0 / (d_head as f32).sqrt();
         Self {
@@ -535,6 +566,7 @@ impl LayerSpec {
             n_heads,
             n_kv_heads: n_heads,
             d_head,
+            d_value: d_head,
             scale,
             window: None,
             softcap: None,
@@ -543,6 +575,7 @@ impl LayerSpec {
             sink: false,
             fixed: false,
             gated: false,
+            latent: None,
             mlp: None,
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::{
     ids::StackKind,
-    spec::{LayerSpec, Mask, ModelSpec, StackSpec},
+    spec::{LatentSpec, LayerSpec, Mask, ModelSpec, StackSpec},
 };
 
 /// Bytes of a number in memory.
@@ -59,8 +59,18 @@ pub fn maps(model: &ModelSpec, n: usize) -> f64 {
     let of_layer = |(stack, layer): (&StackSpec, &LayerSpec)| {
         let [d_query, d_key] = [stack.kind.query_side(), stack.kind.key_side()]
             .map(|side| width(model, if stack.kind.is_cross_modal() { model.last_stack(side) } else { side.stack() }));
-        let [queries, keys] = [layer.n_heads, layer.n_kv_heads].map(|n_heads| (n_heads * layer.d_head) as f64);
-        4.0 * n as f64 * (d_query * queries + d_key * keys)
+        let [queries, keys, values] =
+            [(layer.n_heads, layer.d_head), (layer.n_kv_heads, layer.d_head), (layer.n_kv_heads, layer.d_value)]
+                .map(|(n_heads, width)| (n_heads * width) as f64);
+        let read = match layer.latent {
+            None => d_query * queries + d_key * (keys + values),
+            Some(LatentSpec { queries: rank, keys: latent, turned }) => {
+                let of_queries = rank.map_or(d_query * queries, |rank| rank as f64 * (d_query + queries));
+                let own = keys - (layer.n_kv_heads * turned) as f64 + values;
+                of_queries + d_key * (latent + turned) as f64 + latent as f64 * own
+            }
+        };
+        2.0 * n as f64 * (read + d_query * (layer.n_heads * layer.d_value) as f64)
     };
     layers(model).map(of_layer).sum()
 }
@@ -76,7 +86,7 @@ pub fn mlps(model: &ModelSpec, n: usize) -> Option<f64> {
 /// FLOP of scores and of sums of values, in all layers.
 pub fn pairs(model: &ModelSpec, pairs: Pairs, n: usize) -> f64 {
     let of_layer = |(stack, layer): (&StackSpec, &LayerSpec)| {
-        4.0 * pairs.count(layer, stack.causal, n) * (layer.n_heads * layer.d_head) as f64
+        2.0 * pairs.count(layer, stack.causal, n) * (layer.n_heads * (layer.d_head + layer.d_value)) as f64
     };
     layers(model).map(of_layer).sum()
 }
@@ -104,9 +114,14 @@ pub fn weight_bytes(model: &ModelSpec) -> f64 {
     BYTES * model.n_params as f64
 }
 
-/// Bytes of the keys and values of all layers, which a model that writes keeps.
+/// Bytes of what a model that writes keeps of the keys and values of all layers: them, or what they are read from where that
+/// is narrower by design (latent attention).
 pub fn key_value_bytes(model: &ModelSpec, n: usize) -> f64 {
-    layers(model).map(|(_, layer)| BYTES * 2.0 * n as f64 * (layer.n_kv_heads * layer.d_head) as f64).sum()
+    let width = |layer: &LayerSpec| match layer.latent {
+        None => layer.n_kv_heads * (layer.d_head + layer.d_value),
+        Some(latent) => latent.keys + latent.turned,
+    };
+    layers(model).map(|(_, layer)| BYTES * n as f64 * width(layer) as f64).sum()
 }
 
 /// Bytes of the patterns of all heads, where they are recorded.
@@ -155,6 +170,22 @@ mod tests {
         near(key_value_bytes(&model, 1024) / 1e3, 6291.456);
         near(weight_bytes(&model), 4000.0);
         near(pairs(&model, Pairs::Rank(64), 1024), 4.0 * 2.0 * 1024.0 * 64.0 * 768.0);
+    }
+
+    #[test]
+    fn latents_cost_less_than_what_is_read_from_them() {
+        let mut model = block(true);
+        let latent = LatentSpec { queries: Some(200), keys: 100, turned: 16 };
+        let layer = LayerSpec { d_value: 32, latent: Some(latent), ..model.stacks[0].layers[0] };
+        model.stacks[0].layers[0] = layer;
+        // Of queries down and up, of keys and values down and up, and from the heads to the stream.
+        let maps_of_token = 768 * 200 + 200 * 12 * 64 + 768 * 116 + 100 * 12 * (48 + 32) + 12 * 32 * 768;
+        near(maps(&model, 10), 20.0 * f64::from(maps_of_token));
+        near(pairs(&model, Pairs::All, 10), 2.0 * 100.0 * 12.0 * 96.0);
+        near(key_value_bytes(&model, 10), 4.0 * 10.0 * 116.0);
+        model.stacks[0].layers[0].latent = Some(LatentSpec { queries: None, ..latent });
+        let other = maps_of_token - 768 * 200 - 200 * 12 * 64 + 768 * 12 * 64;
+        near(maps(&model, 10), 20.0 * f64::from(other));
     }
 
     #[test]

@@ -31,9 +31,10 @@ pub(super) fn stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), Sh
         for (site, value) in sites.iter() {
             let of = site.spec();
             let n_cols = value.shape().last().copied().unwrap_or(0);
-            let d_head = layer.map_or(0, |(_, spec)| spec.d_head);
+            let of_heads = |width: fn(&LayerSpec) -> usize| layer.map_or(0, |(_, spec)| width(spec));
             let width = match of.width {
-                Width::Head => d_head,
+                Width::Head => of_heads(|spec| spec.d_head),
+                Width::Value => of_heads(|spec| spec.d_value),
                 Width::Keys => n_key,
                 Width::Embedding | Width::Model | Width::Mlp | Width::Experts | Width::State | Width::Gates => {
                     *widths.entry(of.width).or_insert(n_cols)
@@ -60,12 +61,12 @@ pub(super) fn stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), Sh
                 actual: stack.layers.len(),
             });
         };
-        let (h, d) = (spec.n_heads, spec.d_head);
+        let h = spec.n_heads;
         let bias = layer.bias.as_ref().map_or([0; 3], |bias| expected_shape(bias, h, [n_query, n_key]));
         for (name, data, expected) in [
             ("bias", &layer.bias, bias),
-            ("k_global", &layer.k_global, [h, n_key, d]),
-            ("v_global", &layer.v_global, [h, n_key, d]),
+            ("k_global", &layer.k_global, [h, n_key, spec.d_head]),
+            ("v_global", &layer.v_global, [h, n_key, spec.d_value]),
         ] {
             if let Some(data) = data.as_ref().filter(|data| data.shape() != expected) {
                 let name = format!("{}.{layer_idx}.{name}", stack.kind);
@@ -96,7 +97,13 @@ pub(super) fn sequences(parts: &CaptureParts) -> Result<(), ShapeError> {
             let width = match site.spec().width {
                 Width::State => of_state,
                 Width::Gates => n_cols.next_multiple_of(of_state.max(1)),
-                Width::Embedding | Width::Model | Width::Mlp | Width::Experts | Width::Head | Width::Keys => n_cols,
+                Width::Embedding
+                | Width::Model
+                | Width::Mlp
+                | Width::Experts
+                | Width::Head
+                | Width::Value
+                | Width::Keys => n_cols,
             };
             if value.shape() != [n, width] {
                 let name = format!("{}.{}", side.name(), site.name());

@@ -73,11 +73,11 @@ const TABLE: [SiteSpec; 24] = [
         .patched_as("the residual stream before"),
     SiteSpec::new(Site::Q, "q", RowKind::Queries, Width::Head),
     SiteSpec::new(Site::K, "k", RowKind::Keys, Width::Head),
-    SiteSpec::new(Site::V, "v", RowKind::Keys, Width::Head),
+    SiteSpec::new(Site::V, "v", RowKind::Keys, Width::Value),
     SiteSpec::new(Site::Scores, "scores", RowKind::Queries, Width::Keys),
     SiteSpec::new(Site::Pattern, "pattern", RowKind::Queries, Width::Keys),
     SiteSpec::new(Site::Effective, "effective", RowKind::Queries, Width::Keys).chosen_as("pattern"),
-    SiteSpec::new(Site::Z, "z", RowKind::Queries, Width::Head).patched_as("the z of"),
+    SiteSpec::new(Site::Z, "z", RowKind::Queries, Width::Value).patched_as("the z of"),
     SiteSpec::new(Site::AttnOut, "attn_out", RowKind::Stream, Width::Model).patched_as("the attention output of"),
     SiteSpec::new(Site::ResidMid, "resid_mid", RowKind::Stream, Width::Model),
     SiteSpec::new(Site::RouterLogits, "router_logits", RowKind::Stream, Width::Experts)
@@ -157,6 +157,8 @@ pub enum Width {
     Experts,
     /// `d_head`.
     Head,
+    /// `d_value`.
+    Value,
     /// `n_key`.
     Keys,
     /// `d_state`, of a recurrence.
@@ -266,7 +268,12 @@ impl Site {
     pub const fn is_of_heads(self, mixer: MixerKind) -> bool {
         match mixer {
             MixerKind::Attention => !matches!(self, Self::Effective),
-            MixerKind::GatedDelta => !matches!(self, Self::Q | Self::K | Self::Scores | Self::Pattern),
+            MixerKind::GatedDelta | MixerKind::Mamba2 => {
+                !matches!(self, Self::Q | Self::K | Self::Scores | Self::Pattern)
+            }
+            MixerKind::ShortConvolution => {
+                !matches!(self, Self::Q | Self::K | Self::Scores | Self::Pattern | Self::Effective)
+            }
         }
     }
 

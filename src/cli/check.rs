@@ -157,9 +157,12 @@ fn summary(report: &mut String, (spec, outputs): (&ModelSpec, Option<(OutputKind
 
 fn stack_text(stack: &StackSpec) -> String {
     let n = stack.layers.len();
-    let Some(first) = stack.layers.first() else { return "no layers".to_owned() };
+    let Some(first) = stack.typical() else { return "no layers".to_owned() };
     let (layers, heads) = (counted(n, "layer"), counted(first.n_heads, "head"));
     let mut text = format!("{layers} × {heads} of {}", first.d_head);
+    if first.d_value != first.d_head {
+        write!(text, ", values of {}", first.d_value).ok();
+    }
     if first.n_kv_heads != first.n_heads {
         write!(text, ", {} of them share each key and value", first.n_heads / first.n_kv_heads.max(1)).ok();
     }

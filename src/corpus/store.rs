@@ -108,7 +108,7 @@ impl Corpus {
                 let row = (size_of::<f32>() * (spec.d_head + 1)) as u64;
                 bytes += row * (n_query * spec.n_heads as u64 + n_key * spec.n_kv_heads as u64) + stream;
                 if kept.values {
-                    bytes += (size_of::<f32>() * spec.d_head * spec.n_kv_heads) as u64 * n_key;
+                    bytes += (size_of::<f32>() * spec.d_value * spec.n_kv_heads) as u64 * n_key;
                 }
             }
         }

@@ -8,7 +8,7 @@ use crate::{
     capture::{Capture, PerHead, RowMass},
     ids::{HeadId, StackKind},
     model::{Gradients, Logits, Site, Sites, Taps},
-    spec::{PatternKind, StackSpec},
+    spec::{LayerSpec, PatternKind, StackSpec},
 };
 
 /// Why layers of attention between two sequences have no product.
@@ -47,12 +47,15 @@ pub(super) fn patterns(capture: &Capture, stack: &StackSpec) -> Result<Vec<PerHe
 /// Refuses stacks some of whose layers have no distributions.
 pub(super) fn check_attention(stack: &StackSpec) -> Result<(), LabError> {
     let mut layers = stack.layers.iter().enumerate();
-    layers.find(|(_, layer)| layer.mixer.pattern() != PatternKind::Distribution).map_or(Ok(()), |(layer, spec)| {
-        Err(LabError::unsuited(format!(
-            "it needs attention in every layer, and L{layer} has none ({}): its effective pattern is signed and no \
-             distribution",
-            spec.mixer.title()
-        )))
+    let why = |spec: &LayerSpec| match spec.mixer.pattern() {
+        PatternKind::Distribution => None,
+        PatternKind::Effective => Some("its effective pattern is signed and no distribution"),
+        PatternKind::None => Some("each of its channels has factors of its own, and so no pattern holds for all"),
+    };
+    layers.find_map(|(layer, spec)| Some((layer, spec, why(spec)?))).map_or(Ok(()), |(layer, spec, why)| {
+        let mixer = spec.mixer.title();
+        let what = format!("it needs attention in every layer, and L{layer} has none ({mixer}): {why}");
+        Err(LabError::unsuited(what))
     })
 }
 

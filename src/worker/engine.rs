@@ -376,7 +376,9 @@ fn recorded(model: &Model, input: &Encoded, generate: Option<&Generation>) -> [S
         Width::Keys => is_recurrent,
         // A few numbers a token, next to the stream.
         Width::Experts => true,
-        Width::Embedding | Width::Model | Width::Mlp | Width::Head | Width::State | Width::Gates => !takes_much,
+        Width::Embedding | Width::Model | Width::Mlp | Width::Head | Width::Value | Width::State | Width::Gates => {
+            !takes_much
+        }
     });
     let needs = spaces.flat_map(needs).fold(Sites::NONE, Sites::with);
     [needs, wants.fold(needs, Sites::with)]

@@ -149,6 +149,35 @@ fn every_site_and_pruned_heads_come_back() {
 }
 
 #[test]
+fn values_may_have_another_width_than_keys() {
+    let mut parts = parts(&synthetic::causal_text_capture(6, 1, 4));
+    std::sync::Arc::make_mut(&mut parts.model).stacks[0].layers[0].d_value = 5;
+    let values = |n: usize| (0..n).map(|i| i as f32 * 0.25 - 3.0).collect::<Vec<f32>>();
+    for site in [Site::V, Site::Z] {
+        let value = SiteValue::new(site, values(4 * 6 * 5), &[4, 6, 5]).unwrap();
+        parts.stacks[0].layers[0].sites.set(site, value);
+    }
+    let capture = Capture::new(parts).unwrap();
+    let bytes = write(&[&capture], Contents::ALL);
+    let opened = read(&bytes).unwrap().remove(0);
+    assert_eq!(opened.model(), capture.model());
+    assert_same_data(&opened.stacks()[0], &capture.stacks()[0]);
+    // A file that says nothing of widths is believed by its tensors, and one width is not taken for the other.
+    let tensors = |v: usize| {
+        let tensors: [(&str, &[usize], Vec<f32>); 4] = [
+            ("self.0.pattern", &[4, 2, 2], uniform(4, 2, 2)),
+            ("self.0.q", &[4, 2, 5], vec![0.1; 40]),
+            ("self.0.v", &[2, 2, 3], vec![0.2; 12]),
+            ("self.0.z", &[4, 2, v], vec![0.2; 8 * v]),
+        ];
+        foreign(&tensors, &[])
+    };
+    let layer = read(&tensors(3)).unwrap()[0].model().stacks[0].layers[0];
+    assert_eq!((layer.n_heads, layer.n_kv_heads, layer.d_head, layer.d_value), (4, 2, 5, 3));
+    refused(&tensors(5), &["self.0.z", "width 5", "3 belongs"]);
+}
+
+#[test]
 fn metadata_is_what_the_format_promises() {
     let bytes = write(&[&synthetic::text_capture(5, 2, 3)], Contents::of(&[Site::Pattern]));
     let (_, header) = safetensors::SafeTensors::read_metadata(&bytes).unwrap();

@@ -175,7 +175,7 @@ pub fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> 
     }
     let stacks = capture.model().stacks.iter().filter(|stack| sides.contains(&stack.kind.query_side()));
     if stacks.clone().any(|stack| stack.layers.iter().any(|layer| !layer.mixer.is_attention())) {
-        return Some("Paths go through attention in all layers, and some layers have a state in its place");
+        return Some("Paths go through attention in all layers, and some layers have something else in its place");
     }
     let mut heads = stacks.flat_map(|stack| {
         let first = move |layer| HeadId { stack: stack.kind, layer, head: 0 };

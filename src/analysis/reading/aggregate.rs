@@ -7,6 +7,7 @@ use crate::{
     analysis::attention,
     capture::{Capture, Matrix},
     ids::HeadId,
+    spec::PatternKind,
 };
 
 /// The pattern of the heads of `reading`, `[query, key]`, and which heads went into it; of some queries, only their
@@ -89,6 +90,9 @@ fn pattern(capture: &Capture, head: HeadId, queries: Option<&Range<usize>>) -> R
     let layer = capture.model().layer_of(head);
     if layer.is_none_or(|layer| head.head >= layer.n_heads) {
         return Err(no_such_head(capture, head));
+    }
+    if layer.is_some_and(|layer| layer.mixer.pattern() == PatternKind::None) {
+        return Err(Refusal::NoPattern(head));
     }
     if capture.model().is_effective(head) {
         return attention::effective(capture, head, queries).ok_or(Refusal::NotKept(head));

@@ -14,6 +14,12 @@ pub enum Refusal {
     /// The capture has neither the pattern nor what it could be computed from.
     #[error("The attention of {stack} {head} was not recorded", stack = .0.stack, head = .0)]
     NotRecorded(HeadId),
+    /// The layer moves values without one.
+    #[error(
+        "{0} has no pattern: each channel of its short convolution has factors of its own, and no one pattern of all of \
+         them would be exact"
+    )]
+    NoPattern(HeadId),
     /// An effective pattern was not asked for, or over the budget.
     #[error(
         "The effective pattern of {0} was not kept, and nothing that was recorded gives it again: patterns of a shorter \

@@ -244,8 +244,9 @@ impl InputTensors {
                 let problem = format!("has {} heads where {n_heads} belong", entry.shape[0]);
                 return Err(FileError::tensor(&entry.name, problem));
             }
-            if has_head_width(what) && entry.shape[2] != spec.d_head {
-                let problem = format!("has heads of width {} where {} belongs", entry.shape[2], spec.d_head);
+            let width = head_width(what).map(|width| width.of(spec));
+            if let Some(width) = width.filter(|width| entry.shape[2] != *width) {
+                let problem = format!("has heads of width {} where {width} belongs", entry.shape[2]);
                 return Err(FileError::tensor(&entry.name, problem));
             }
             if !spec.n_heads.is_multiple_of(spec.n_kv_heads.max(1)) {
@@ -262,7 +263,7 @@ impl InputTensors {
             | TensorSlot::Layer { what: What::Site(Site::ResidPre), .. } => entry.shape.get(1).copied(),
             _ => None,
         });
-        let of_heads = || specs.first()?.layers.first().map(|layer| layer.n_heads * layer.d_head);
+        let of_heads = || specs.first()?.layers.first().map(|layer| layer.n_heads * layer.d_value);
         resid.or_else(of_heads).unwrap_or(0)
     }
 }
@@ -319,12 +320,39 @@ fn check_edits(computation: &Computation, tokens: &BTreeMap<Side, Vec<Token>>) -
     Ok(())
 }
 
-/// Whether a tensor has one vector per head and token.
-fn has_head_width(what: What) -> bool {
+/// A width of the heads of a layer.
+#[derive(Clone, Copy)]
+enum HeadWidth {
+    Keys,
+    Values,
+}
+
+impl HeadWidth {
+    const fn of(self, spec: &LayerSpec) -> usize {
+        match self {
+            Self::Keys => spec.d_head,
+            Self::Values => spec.d_value,
+        }
+    }
+}
+
+/// The width of a tensor that has one vector per head and token.
+fn head_width(what: What) -> Option<HeadWidth> {
     match what {
-        What::Site(site) => site.spec().width == Width::Head,
-        What::GlobalKeys | What::GlobalValues => true,
-        What::Bias | What::Sink | What::Scorer(_) => false,
+        What::Site(site) => match site.spec().width {
+            Width::Head => Some(HeadWidth::Keys),
+            Width::Value => Some(HeadWidth::Values),
+            Width::Embedding
+            | Width::Model
+            | Width::Mlp
+            | Width::Experts
+            | Width::Keys
+            | Width::State
+            | Width::Gates => None,
+        },
+        What::GlobalKeys => Some(HeadWidth::Keys),
+        What::GlobalValues => Some(HeadWidth::Values),
+        What::Bias | What::Sink | What::Scorer(_) => None,
     }
 }
 
@@ -334,6 +362,7 @@ struct Guess {
     n_heads: Option<usize>,
     n_kv_heads: Option<usize>,
     d_head: Option<usize>,
+    d_value: Option<usize>,
 }
 
 impl Guess {
@@ -346,16 +375,20 @@ impl Guess {
             What::Site(site) if site.is_of_keys() => self.n_kv_heads = self.n_kv_heads.or(Some(n_heads)),
             _ => self.n_heads = self.n_heads.or(Some(n_heads)),
         }
-        if has_head_width(what) {
-            self.d_head = self.d_head.or(Some(width));
+        match head_width(what) {
+            Some(HeadWidth::Keys) => self.d_head = self.d_head.or(Some(width)),
+            Some(HeadWidth::Values) => self.d_value = self.d_value.or(Some(width)),
+            None => {}
         }
     }
 
     fn spec(self) -> LayerSpec {
         let n_heads = self.n_heads.or(self.n_kv_heads).unwrap_or(0);
-        let d_head = self.d_head.unwrap_or(0);
+        // Where one of them is not there, nothing says that they differ.
+        let d_head = self.d_head.or(self.d_value).unwrap_or(0);
         LayerSpec {
             n_kv_heads: self.n_kv_heads.unwrap_or(n_heads),
+            d_value: self.d_value.unwrap_or(d_head),
             scale: default_scale(d_head),
             ..LayerSpec::new(n_heads, d_head)
         }

@@ -61,7 +61,7 @@ impl Projection {
 }
 
 impl Model {
-    /// What maps `z` of all heads of a layer side by side back to the stream, `[heads · d_head, d_model]`; `None`
+    /// What maps `z` of all heads of a layer side by side back to the stream, `[heads · d_value, d_model]`; `None`
     /// for networks without such a map, and where a gate or a norm stands before it.
     ///
     /// # Errors
@@ -75,15 +75,18 @@ impl Model {
         self.block(stack, layer).and_then(own).transpose()
     }
 
-    /// What is added to every value of a layer, `[kv_heads · d_head]`; `None` where nothing is.
+    /// What is added to every value of a layer, `[kv_heads · d_value]`; `None` where nothing is.
     ///
     /// # Errors
     /// When the weights cannot be read.
     pub fn value_bias(&self, stack: StackKind, layer: usize) -> Result<Option<Vec<f32>>, ModelError> {
         let Some(attention) = self.attention(stack, layer) else { return Ok(None) };
-        let width = attention.spec.n_kv_heads * attention.spec.d_head;
+        let width = attention.spec.n_kv_heads * attention.spec.d_value;
         // Values come last in both.
-        let (Projections::Fused(linear) | Projections::Cross { kv: linear, .. }) = &attention.projections;
+        let linear = match &attention.projections {
+            Projections::Fused(linear) | Projections::Cross { kv: linear, .. } => linear,
+            Projections::Latent(maps) => &maps.kv,
+        };
         let last = |bias: &Tensor| bias.narrow(0, bias.dim(0)? - width, width)?.to_vec1();
         Ok(linear.bias.as_ref().map(last).transpose()?)
     }

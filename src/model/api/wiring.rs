@@ -104,8 +104,8 @@ impl Model {
         }))
     }
 
-    /// The maps of one head's queries and keys; `None` where the network has no such head, clips queries and keys, or norms
-    /// the vectors of all heads side by side, so that none of them has maps of its own.
+    /// The maps of one head's queries and keys; `None` where the network has no such head, clips queries and keys, norms
+    /// the vectors of all heads side by side, so that none of them has maps of its own, or reads them from latents.
     ///
     /// # Errors
     /// When the weights cannot be read.
@@ -129,6 +129,7 @@ impl Model {
             Projections::Cross { q, kv } => {
                 (columns(&Projection::of(q)?, head * d, d)?, columns(&Projection::of(kv)?, head / group * d, d)?)
             }
+            Projections::Latent(_) => return Ok(None),
         };
         let norms = attention.qk_norm.as_ref();
         Ok(Some(HeadMaps {
@@ -140,14 +141,15 @@ impl Model {
     }
 
     /// Queries, keys and values of all heads side by side, `[d_model, (heads + 2 · kv_heads) · d_head]`; `None` where
-    /// they are not read from one stream as they are.
+    /// they are not read from one stream as they are, or values have another width.
     ///
     /// # Errors
     /// When the weights cannot be read.
     pub fn joint_projection(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
         let plain = |attention: &&MultiHead| {
             let is_linear = attention.qk_norm.is_none() && attention.clip.is_none();
-            is_linear && attention.rotary.is_none() && attention.bias.is_none()
+            let one_width = attention.spec.d_value == attention.spec.d_head;
+            is_linear && one_width && attention.rotary.is_none() && attention.bias.is_none()
         };
         match self.attention(stack, layer).filter(plain).map(|attention| &attention.projections) {
             Some(Projections::Fused(qkv)) => Projection::of(qkv).map(Some),

@@ -23,21 +23,22 @@ use crate::{
 /// The maps between the stream that a head reads its values from and the one that it writes to, without their biases.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueMaps {
-    /// `[d_in, d_head]`; several heads may share it.
+    /// `[d_in, d_value]`; several heads may share it.
     pub value: Matrix,
-    /// `[d_head, d_model]`.
+    /// `[d_value, d_model]`.
     pub output: Matrix,
 }
 
 impl Model {
-    /// The maps of one head's values; `None` where the network has no such head.
+    /// The maps of one head's values; `None` where the network has no such head, and where a norm stands between its maps.
     ///
     /// # Errors
     /// When the weights cannot be read.
     pub fn value_maps(&self, head: HeadId) -> Result<Option<ValueMaps>, ModelError> {
         let HeadId { stack, layer, head } = head;
         let Some(attention) = self.attention(stack, layer) else { return Ok(None) };
-        let (spec, d) = (attention.spec, attention.spec.d_head);
+        let spec = attention.spec;
+        let (d_head, d) = (spec.d_head, spec.d_value);
         if head >= spec.n_heads || spec.gated {
             return Ok(None);
         }
@@ -45,9 +46,10 @@ impl Model {
         // Values come last in both.
         let value = match &attention.projections {
             Projections::Fused(qkv) => {
-                columns(&Projection::of(qkv)?, (spec.n_heads + spec.n_kv_heads + shared) * d, d)?
+                columns(&Projection::of(qkv)?, (spec.n_heads + spec.n_kv_heads) * d_head + shared * d, d)?
             }
-            Projections::Cross { kv, .. } => columns(&Projection::of(kv)?, (spec.n_kv_heads + shared) * d, d)?,
+            Projections::Cross { kv, .. } => columns(&Projection::of(kv)?, spec.n_kv_heads * d_head + shared * d, d)?,
+            Projections::Latent(_) => return Ok(None),
         };
         let output = Projection::of(&attention.out)?.weight;
         let width = output.n_cols();
@@ -91,8 +93,8 @@ impl Model {
         Ok(Matrix::new(to_host(&said.contiguous()?)?, said.dims2()?.into())?)
     }
 
-    /// The sum over some tokens of what a head makes of each, `[d_head]`, times what it is said by, `[d_head]`: a part of
-    /// `(W_O W_U) (W_E W_V)`, `[d_head, d_head]`, from the maps of a head with the norms in them.
+    /// The sum over some tokens of what a head makes of each, `[d_value]`, times what it is said by, `[d_value]`: a part
+    /// of `(W_O W_U) (W_E W_V)`, `[d_value, d_value]`, from the maps of a head with the norms in them.
     ///
     /// # Errors
     /// As [`Self::read_tokens`] and [`Self::said_by`].

@@ -4,13 +4,13 @@
 use candle_core::Tensor;
 
 use super::{
-    Activation, Attention, Block, Config, DeltaNames, DeltaShape, Dense, ExpertShape, HeadKind, HeadNorm, LayerSpec,
-    LinearPart, LoadError, Mlp, MultiHead, Multipliers, Network, Norm, NormKind, NormPlaces, NormWeights, Norms,
+    Activation, Attention, Block, Config, Dense, ExpertShape, HeadKind, HeadNorm, LatentShape, LayerSpec, LinearPart,
+    LinearShape, LoadError, Mlp, MultiHead, Multipliers, Network, Norm, NormKind, NormPlaces, NormWeights, Norms,
     Output, QkNorm, QkNorms, Stack, StackKind, Stored, TextEmbedding, TwoWay, Variant, Weights, Windows,
     decoder::head,
     decoder::layer_types,
     decoder::rms_norm,
-    layer_norm, linear_layers, map, network, qkv,
+    layer_norm, map, network, qkv,
     variant::{Biased, Fused},
 };
 
@@ -26,8 +26,9 @@ struct DecoderShape {
     causal: bool,
     clip: Option<f64>,
     experts: Option<ExpertShape>,
+    latent: Option<LatentShape>,
     /// Of layers without attention, where there are some.
-    delta: Option<(DeltaNames, DeltaShape)>,
+    linear: Option<LinearShape>,
 }
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: &Variant) -> Result<Network, LoadError> {
@@ -65,16 +66,19 @@ fn body(
 ) -> Result<(TextEmbedding, Stack), LoadError> {
     let (d_model, n_vocab, n_ctx) = (shape.d_model, config.n_vocab()?, config.n_ctx()?);
     weights.set_prefix("model.", &["embed_tokens.weight", "norm.weight"]);
-    if variant.delta.is_some() {
+    if matches!(shape.linear, Some(LinearShape::Delta(..))) {
         // What guesses several tokens at once.
         weights.skip_all("mtp.");
+    }
+    if shape.latent.is_some() {
+        skip_guesses(config, weights)?;
     }
     let output = Output::new("lm_head", variant.tied);
     let word = output.table(config, weights, "model.embed_tokens.weight", &[n_vocab, d_model])?;
     let n_layers = config.n_layers()?;
     let uses_rope = (variant.uses_rope)(config, n_layers)?;
     let windows = windows(config, variant, &uses_rope)?;
-    let kinds = (variant.rotary)(config, shape.spec.d_head);
+    let kinds = (variant.rotary)(config, shape.latent.map_or(shape.spec.d_head, |latent| latent.d_turned()));
     // The second rotary embedding, where there is one, belongs to layers with a window. Only kinds that layers are of
     // have to be in order.
     let last = kinds.len().saturating_sub(1);
@@ -88,13 +92,17 @@ fn body(
         }
     }
     let mut blocks = Vec::new();
-    let linear = if shape.delta.is_some() { linear_layers(config, n_layers)? } else { vec![false; n_layers] };
+    let linear = match variant.linear {
+        Some(plan) => plan.layers(config, n_layers)?,
+        None => vec![false; n_layers],
+    };
     for (layer, window) in windows.into_iter().enumerate() {
         let rotary = places[own(window)].filter(|_| uses_rope[layer]);
         let is_linear = linear[layer];
         blocks.push(block(config, weights, variant, shape, LayerPlan { layer, window, rotary, is_linear })?);
     }
-    let final_norm = Some(norm(weights, variant, "model.norm", d_model, shape.eps)?);
+    let final_norm = format!("model.{}", variant.names.final_norm);
+    let final_norm = Some(norm(weights, variant, &final_norm, d_model, shape.eps)?);
     let embedding = TextEmbedding { scale: shape.multipliers.embedding, ..TextEmbedding::unending(word, n_ctx) };
     Ok((embedding, Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) }))
 }
@@ -102,11 +110,15 @@ fn body(
 fn shape(config: &Config, variant: &Variant) -> Result<DecoderShape, LoadError> {
     let d_model = config.d_model()?;
     let multipliers = (variant.multipliers)(config)?;
-    let mut spec = heads(config, variant, d_model)?;
+    let latent = variant.latent.map(|plan| plan.shape(config)).transpose()?;
+    let mut spec = match &latent {
+        Some(latent) => latent.spec,
+        None => heads(config, variant, d_model)?,
+    };
     spec.scale = multipliers.scores.unwrap_or(spec.scale);
     Ok(DecoderShape {
         d_model,
-        d_mlp: config.d_mlp()?.unwrap_or(4 * d_model),
+        d_mlp: (variant.d_mlp)(config)?.unwrap_or(4 * d_model),
         eps: config.norm_eps(variant.eps.0, variant.eps.1)?,
         activation: (variant.activation)(config)?,
         spec,
@@ -119,7 +131,8 @@ fn shape(config: &Config, variant: &Variant) -> Result<DecoderShape, LoadError> 
             Some(plan) if plan.has_some(config)? => Some(plan.shape(config, config.n_layers()?)?),
             _ => None,
         },
-        delta: variant.delta.map(|names| Ok::<_, LoadError>((names, DeltaShape::of(config)?))).transpose()?,
+        latent,
+        linear: variant.linear.map(|plan| plan.shape(config)).transpose()?,
     })
 }
 
@@ -138,6 +151,16 @@ fn heads(config: &Config, variant: &Variant, d_model: usize) -> Result<LayerSpec
         }
     }
     Ok(spec)
+}
+
+/// Leaves out the layers behind the last one, which guess several tokens at once (`num_nextn_predict_layers`).
+fn skip_guesses(config: &Config, weights: &mut Weights<'_>) -> Result<(), LoadError> {
+    let n_layers = config.n_layers()?;
+    let n = config.number(&["num_nextn_predict_layers", "num_mtp_layers"])?.unwrap_or(1.0).clamp(0.0, 64.0) as usize;
+    for layer in n_layers..n_layers + n {
+        weights.skip_all(&format!("model.layers.{layer}."));
+    }
+    Ok(())
 }
 
 /// Limit of queries, keys and values.
@@ -255,6 +278,11 @@ fn heads_of_layer(
 ) -> Result<MultiHead, LoadError> {
     let DecoderShape { d_model, spec, biased, .. } = *shape;
     let name = |part: &str| format!("model.layers.{layer}.self_attn.{part}");
+    if let Some(latent) = &shape.latent {
+        let of_layer = format!("model.layers.{layer}.self_attn");
+        let heads = latent.read(weights, &of_layer, d_model, (biased.qkv, biased.out))?;
+        return Ok(MultiHead { rotary, causal: shape.causal, ..heads });
+    }
     let (wide, narrow) = (spec.n_heads * spec.d_head, spec.n_kv_heads * spec.d_head);
     let [q, k, v] = ["q_proj", "k_proj", "v_proj"].map(name);
     let (qkv, gate) = match variant.fused {
@@ -276,7 +304,7 @@ fn heads_of_layer(
         }
         Fused::Nothing | Fused::Mlp => (qkv(weights, [&q, &k, &v], d_model, spec, [biased.qkv; 3])?, None),
     };
-    let out = weights.linear_times(&name("o_proj"), shape.multipliers.added, (wide, d_model), biased.out)?;
+    let out = weights.linear_times(&name(variant.names.out), shape.multipliers.added, (wide, d_model), biased.out)?;
     let sinks = if variant.sinks { Some(weights.tensor(&name("sinks"), &[spec.n_heads])?) } else { None };
     let sink = sinks.map(|sinks| sinks.to_vec1::<f32>()).transpose()?.map(Into::into);
     Ok(MultiHead {
@@ -299,9 +327,10 @@ fn block(
     let LayerPlan { layer, is_linear, .. } = place;
     let DecoderShape { d_model, eps, activation, .. } = *shape;
     let name = |part: &str| format!("model.layers.{layer}.{part}");
-    let attention: Box<dyn Attention> = match shape.delta.filter(|_| is_linear) {
-        Some((names, delta)) => {
-            Box::new(delta.read(weights, &name("linear_attn"), names, (d_model, eps, activation))?)
+    let attention: Box<dyn Attention> = match shape.linear.as_ref().filter(|_| is_linear) {
+        Some(linear) => {
+            let sizes = (d_model, eps, shape.multipliers.added);
+            linear.read(weights, &name(variant.names.linear), sizes, activation)?
         }
         None => Box::new(heads_of_layer(config, weights, variant, shape, place)?),
     };
@@ -313,7 +342,7 @@ fn block(
             let before = Norms::pre(norm("input_layernorm")?);
             (before.clone(), before)
         }
-        NormPlaces::Before => (Norms::pre(norm("input_layernorm")?), Norms::pre(norm("post_attention_layernorm")?)),
+        NormPlaces::Before => (Norms::pre(norm(variant.names.before)?), Norms::pre(norm(variant.names.before_mlp)?)),
         NormPlaces::Around([before, added, before_mlp, added_by_mlp]) => {
             let mut around =
                 |before, added| Ok::<_, LoadError>(Norms { branch: Some(norm(added)?), ..Norms::pre(norm(before)?) });
@@ -338,17 +367,18 @@ fn mlp(
 ) -> Result<Box<dyn Mlp>, LoadError> {
     let DecoderShape { d_model, d_mlp, activation, biased, .. } = *shape;
     if let Some(experts) = shape.experts.as_ref().filter(|experts| experts.is_of(layer)) {
-        return Ok(Box::new(experts.read(weights, prefix, d_model, activation)?));
+        let sizes = (d_model, biased.mlp, shape.multipliers.added);
+        return Ok(Box::new(experts.read(weights, prefix, sizes, activation)?));
     }
-    let name = |part: &str| format!("{prefix}.mlp.{part}");
+    let name = |part: &str| format!("{prefix}.{part}");
+    let [gate, up, down] = variant.names.mlp.map(name);
     let up = if variant.fused == Fused::Nothing {
-        let (gate, up) = (name("gate_proj"), name("up_proj"));
         let part = |name| LinearPart { name, d_out: d_mlp, bias: biased.mlp };
         weights.linear_of(&[part(&gate), part(&up)], d_model, Stored::OutIn, None)?
     } else {
-        map(weights, &name("gate_up_proj"), (d_model, 2 * d_mlp), biased.mlp)?
+        map(weights, &name(variant.names.fused_mlp), (d_model, 2 * d_mlp), biased.mlp)?
     };
-    let down = weights.linear_times(&name("down_proj"), shape.multipliers.added, (d_mlp, d_model), biased.mlp)?;
+    let down = weights.linear_times(&down, shape.multipliers.added, (d_mlp, d_model), biased.mlp)?;
     Ok(Box::new(Dense { up, activation, gated: true, down }))
 }
 
@@ -366,7 +396,10 @@ fn qk_norm(
     };
     let (q, k) = match variant.qk_norm {
         QkNorms::None => return Ok(None),
-        QkNorms::EachHead => (of_width("q_norm", d_head)?, of_width("k_norm", d_head)?),
+        QkNorms::EachHead => {
+            let [q, k] = variant.names.qk_norms;
+            (of_width(q, d_head)?, of_width(k, d_head)?)
+        }
         QkNorms::Whole => (of_width("q_norm", n_heads * d_head)?, of_width("k_norm", n_kv_heads * d_head)?),
         QkNorms::OwnIfConfigured => {
             if !config.flag("qk_layernorm", false) {

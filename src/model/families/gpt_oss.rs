@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::{
-    Biases, Config, ExpertPlan, ExpertTensors, Family, LoadError, Rotary, TokenizerClass, Variant, WeightSum, Windows,
-    config_keys, experts, variant::one_rotary,
+    Biases, Config, ExpertLayers, ExpertPlan, ExpertTensors, Family, LoadError, Rotary, RouterPlan, SharedExpert,
+    TokenizerClass, Variant, WeightSum, Windows, config_keys, experts, variant::one_rotary,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
@@ -28,11 +28,12 @@ const VARIANT: Variant = Variant {
     sinks: true,
     experts: Some(ExpertPlan {
         n: (&["num_local_experts", "num_experts"], 128),
-        n_chosen: 4,
+        n_chosen: Some(4),
+        router: RouterPlan::Plain,
         width: ("intermediate_size", 2880),
         sum: WeightSum::One,
-        is_mixed: false,
-        shared: None,
+        layers: ExpertLayers::All,
+        shared: SharedExpert::None,
         part: "mlp",
         tensors: ExpertTensors::Joined,
     }),

@@ -7,7 +7,7 @@ pub(super) const FAMILIES: &[Family] =
 
 const VARIANT: Variant = Variant { family: "granite", biases: Biases::IfConfiguredOrMlp, multipliers, ..Variant::BASE };
 
-fn multipliers(config: &Config) -> Result<Multipliers, LoadError> {
+pub(super) fn multipliers(config: &Config) -> Result<Multipliers, LoadError> {
     let number = |name| Ok::<_, LoadError>(config.number(&[name])?.unwrap_or(1.0) as f32);
     let divisor = number("logits_scaling")?;
     if divisor == 0.0 {

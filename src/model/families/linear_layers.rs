@@ -1,16 +1,119 @@
 //! Layers with a state in place of attention, beside layers of full attention.
 
-use super::{Activation, Config, LayerSpec, LinearPart, LoadError, Norm, NormKind, Stored, Weights, map};
+use super::{
+    Activation, Attention, Config, LayerSpec, LinearPart, LoadError, MambaShape, Norm, NormKind, Stored, Weights, map,
+};
 use crate::{
-    model::network::{gated_delta::GatedDelta, short_convolution::ShortConvolution},
+    model::network::{
+        gated_convolution::GatedConvolution, gated_delta::GatedDelta, short_convolution::ShortConvolution,
+    },
     spec::MixerKind,
 };
 
 /// More heads, or channels of a head, than any layer has.
 const MOST: usize = 1 << 16;
 
-/// How the projections of the gated delta rule are stored.
+/// What stands in place of attention in some layers.
 #[derive(Clone, Copy, PartialEq)]
+pub(super) enum LinearPlan {
+    /// The gated delta rule, and how it is stored.
+    Delta(DeltaNames),
+    /// A short convolution between gates.
+    Convolution,
+    Mamba,
+}
+
+/// The same with the sizes that a configuration describes.
+#[derive(Clone, Debug)]
+pub(super) enum LinearShape {
+    Delta(DeltaNames, DeltaShape),
+    Convolution { n_taps: usize, bias: bool },
+    Mamba(MambaShape),
+}
+
+impl LinearPlan {
+    pub fn shape(self, config: &Config) -> Result<LinearShape, LoadError> {
+        Ok(match self {
+            Self::Delta(names) => LinearShape::Delta(names, DeltaShape::of(config)?),
+            Self::Convolution => LinearShape::Convolution {
+                n_taps: config.optional_size(&["conv_L_cache"], MOST)?.unwrap_or(3),
+                bias: config.flag("conv_bias", false),
+            },
+            Self::Mamba => LinearShape::Mamba(MambaShape::of(config)?),
+        })
+    }
+
+    /// Which of the layers have it.
+    pub fn layers(self, config: &Config, n_layers: usize) -> Result<Vec<bool>, LoadError> {
+        let kinds = config.names("layer_types").or_else(|| match self {
+            Self::Mamba => config.names("layers_block_type"),
+            Self::Delta(_) | Self::Convolution => None,
+        });
+        let Some(kinds) = kinds else {
+            return Ok(match self {
+                Self::Delta(_) => {
+                    let every = config.optional_size(&["full_attention_interval"], MOST)?.unwrap_or(4);
+                    (0..n_layers).map(|layer| !(layer + 1).is_multiple_of(every)).collect()
+                }
+                Self::Convolution => match config.numbers("full_attn_idxs") {
+                    Some(full) => (0..n_layers).map(|layer| !full.contains(&(layer as f32))).collect(),
+                    None => vec![false; n_layers],
+                },
+                Self::Mamba => vec![true; n_layers],
+            });
+        };
+        if kinds.len() != n_layers {
+            return Err(config.error(format!("layer_types lists {} of {n_layers} layers", kinds.len())));
+        }
+        let is_own = |kind: &String| match (self, kind.as_str()) {
+            (Self::Delta(_), "linear_attention")
+            | (Self::Convolution, "conv")
+            | (Self::Mamba, "linear_attention" | "mamba") => Ok(true),
+            (_, "full_attention") | (Self::Mamba, "attention") => Ok(false),
+            _ => Err(config.unsupported(format!("layer_types names “{kind}”, which is not supported"))),
+        };
+        kinds.iter().map(is_own).collect()
+    }
+}
+
+impl LinearShape {
+    /// The layer whose tensors begin with `name`; `added`: factor on what it adds.
+    pub fn read(
+        &self,
+        weights: &mut Weights<'_>,
+        name: &str,
+        (d_model, eps, added): (usize, f32, f32),
+        activation: Activation,
+    ) -> Result<Box<dyn Attention>, LoadError> {
+        Ok(match self {
+            Self::Delta(names, shape) => shape.read(weights, name, *names, (d_model, eps, activation))?.into(),
+            Self::Convolution { n_taps, bias } => convolution(weights, name, d_model, (*n_taps, *bias))?.into(),
+            Self::Mamba(shape) => shape.read(weights, name, (d_model, eps, added), activation)?.into(),
+        })
+    }
+}
+
+/// A short convolution between gates.
+fn convolution(
+    weights: &mut Weights<'_>,
+    name: &str,
+    d_model: usize,
+    (n_taps, has_bias): (usize, bool),
+) -> Result<GatedConvolution, LoadError> {
+    let of = |part: &str| format!("{name}.{part}");
+    let projection = map(weights, &of("in_proj"), (d_model, 3 * d_model), has_bias)?;
+    let taps = weights.tensor(&of("conv.weight"), &[d_model, 1, n_taps])?.squeeze(1)?.t()?.contiguous()?;
+    let bias = if has_bias { Some(weights.tensor(&of("conv.bias"), &[d_model])?) } else { None };
+    Ok(GatedConvolution {
+        projection,
+        convolution: ShortConvolution { taps, bias, activation: None },
+        out: map(weights, &of("out_proj"), (d_model, d_model), has_bias)?,
+        spec: LayerSpec { mixer: MixerKind::ShortConvolution, gated: true, ..LayerSpec::new(1, d_model) },
+    })
+}
+
+/// How the projections of the gated delta rule are stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum DeltaNames {
     /// `in_proj_qkvz` and `in_proj_ba`, key head by key head.
     ByKeyHead,
@@ -26,23 +129,6 @@ pub(super) struct DeltaShape {
     n_heads: usize,
     d_head: usize,
     n_taps: usize,
-}
-
-/// Which of the layers have a state in place of attention.
-pub(super) fn linear_layers(config: &Config, n_layers: usize) -> Result<Vec<bool>, LoadError> {
-    let Some(kinds) = config.names("layer_types") else {
-        let every = config.optional_size(&["full_attention_interval"], MOST)?.unwrap_or(4);
-        return Ok((0..n_layers).map(|layer| !(layer + 1).is_multiple_of(every)).collect());
-    };
-    if kinds.len() != n_layers {
-        return Err(config.error(format!("layer_types lists {} of {n_layers} layers", kinds.len())));
-    }
-    let is_linear = |kind: &String| match kind.as_str() {
-        "linear_attention" => Ok(true),
-        "full_attention" => Ok(false),
-        _ => Err(config.unsupported(format!("layer_types names “{kind}”, which is not supported"))),
-    };
-    kinds.iter().map(is_linear).collect()
 }
 
 impl DeltaShape {
@@ -95,7 +181,7 @@ impl DeltaShape {
         let scale = (d_key as f32).sqrt().recip();
         Ok(GatedDelta {
             projection,
-            convolution: ShortConvolution { taps, activation },
+            convolution: ShortConvolution { taps, bias: None, activation: Some(activation) },
             keys: (n_keys, d_key),
             rate: weights.tensor(&of("A_log"), &[n_heads])?.exp()?,
             step: weights.tensor(&of("dt_bias"), &[n_heads])?,

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{
-    BOS, Convention, EOS, ExpertPlan, Family, TokenizerClass, Variant, WeightSum, Windows, experts, variant::one_rotary,
+    BOS, Convention, EOS, ExpertLayers, ExpertPlan, Family, RouterPlan, SharedExpert, TokenizerClass, Variant,
+    WeightSum, Windows, experts, variant::one_rotary,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
@@ -22,11 +23,12 @@ const VARIANT: Variant = Variant {
     rotary: |config, d_head| one_rotary(&config.or(&json!({ "rope_theta": 1_000_000.0 })), d_head, None),
     experts: Some(ExpertPlan {
         n: (&["num_local_experts", "num_experts"], 8),
-        n_chosen: 2,
+        n_chosen: Some(2),
+        router: RouterPlan::Plain,
         width: ("intermediate_size", 14_336),
         sum: WeightSum::One,
-        is_mixed: false,
-        shared: None,
+        layers: ExpertLayers::All,
+        shared: SharedExpert::None,
         part: "block_sparse_moe",
         tensors: experts::ExpertTensors::Apart(["w1", "w3", "w2"]),
     }),

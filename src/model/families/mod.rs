@@ -15,6 +15,8 @@ mod cohere;
 mod config_keys;
 mod deberta;
 mod decoder;
+mod deepseek_v2;
+mod deepseek_v3;
 mod dinov2;
 mod dinov3;
 mod distilbert;
@@ -31,6 +33,7 @@ mod gemma;
 mod gemma2;
 mod gemma3;
 mod glm4;
+mod glm4_moe_lite;
 mod gpt2;
 mod gpt_bigcode;
 mod gpt_neo;
@@ -38,12 +41,16 @@ mod gpt_neox;
 mod gpt_oss;
 mod gptj;
 mod granite;
+mod granitemoehybrid;
 mod han;
 mod head_class;
+mod latent;
+mod lfm2;
 mod linear_layers;
 mod llama;
 mod longformer;
 mod lookup;
+mod mamba;
 mod memn2n;
 mod ministral3;
 mod mistral;
@@ -93,15 +100,17 @@ pub(crate) use self::{
 use self::{
     decoder::{Output, map, network},
     encoder::{BERT_BLOCK, BlockNames, HeadNames, Sizes, blocks, count_from, embedding},
-    experts::{ExpertPlan, ExpertShape, ExpertTensors, WeightSum},
+    experts::{ExpertLayers, ExpertPlan, ExpertShape, ExpertTensors, RouterPlan, SharedExpert, WeightSum},
     family::{Family, FamilyGroup},
     head_class::HeadClass,
-    linear_layers::{DeltaNames, DeltaShape, linear_layers},
+    latent::{LatentPlan, LatentShape, TurnedPairs},
+    linear_layers::{DeltaNames, LinearPlan, LinearShape},
+    mamba::MambaShape,
     parts::{
         ClassHead, classifier, cross, layer_norm, linear, mlp, n_classes, outcomes, qkv, table_name, vocabulary_map,
     },
     plain_decoder::{Choices, Plain, QkvNames},
-    variant::{Biases, Multipliers, NormPlaces, NormWeights, QkNorms, TwoWay, Variant, Windows},
+    variant::{Biases, DecoderNames, Multipliers, NormPlaces, NormWeights, QkNorms, TwoWay, Variant, Windows},
     vision::{Layers, Names, Pictures, tokens},
 };
 use crate::{
@@ -149,6 +158,8 @@ const FAMILIES: &[&[Family]] = &[
     codegen::FAMILIES,
     cohere::FAMILIES,
     deberta::FAMILIES,
+    deepseek_v2::FAMILIES,
+    deepseek_v3::FAMILIES,
     dinov2::FAMILIES,
     dinov3::FAMILIES,
     distilbert::FAMILIES,
@@ -160,6 +171,7 @@ const FAMILIES: &[&[Family]] = &[
     gemma2::FAMILIES,
     gemma3::FAMILIES,
     glm4::FAMILIES,
+    glm4_moe_lite::FAMILIES,
     gpt2::FAMILIES,
     gpt_bigcode::FAMILIES,
     gpt_neo::FAMILIES,
@@ -167,7 +179,9 @@ const FAMILIES: &[&[Family]] = &[
     gpt_oss::FAMILIES,
     gptj::FAMILIES,
     granite::FAMILIES,
+    granitemoehybrid::FAMILIES,
     han::FAMILIES,
+    lfm2::FAMILIES,
     llama::FAMILIES,
     longformer::FAMILIES,
     memn2n::FAMILIES,

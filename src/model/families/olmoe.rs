@@ -1,6 +1,9 @@
 //! `OLMoE`: experts in place of MLPs, and norms of all heads' queries and keys side by side.
 
-use super::{Biases, EOS, ExpertPlan, Family, PAD, QkNorms, TokenizerClass, Variant, WeightSum, config_keys, experts};
+use super::{
+    Biases, EOS, ExpertLayers, ExpertPlan, Family, PAD, QkNorms, RouterPlan, SharedExpert, TokenizerClass, Variant,
+    WeightSum, config_keys, experts,
+};
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     ids: &[(EOS, 50_279), (PAD, 1)],
@@ -18,11 +21,12 @@ const VARIANT: Variant = Variant {
     eps: ("rms_norm_eps", 1e-5),
     experts: Some(ExpertPlan {
         n: (&["num_experts", "num_local_experts"], 64),
-        n_chosen: 8,
+        n_chosen: Some(8),
+        router: RouterPlan::Plain,
         width: ("intermediate_size", 2048),
         sum: WeightSum::Configured(false),
-        is_mixed: false,
-        shared: None,
+        layers: ExpertLayers::All,
+        shared: SharedExpert::None,
         part: "mlp",
         tensors: experts::QWEN_TENSORS,
     }),

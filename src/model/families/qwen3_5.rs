@@ -2,8 +2,9 @@
 //! its rotary embeddings have three positions for each token, which are the same in a text.
 
 use super::{
-    Biases, Config, DeltaNames, ExpertPlan, Family, FamilyGroup, LoadError, Network, NormWeights, QkNorms,
-    TokenizerClass, Variant, WeightSum, Weights, config_keys, experts, gated_decoder, variant::one_rotary,
+    Biases, Config, DeltaNames, ExpertLayers, ExpertPlan, Family, FamilyGroup, LinearPlan, LoadError, Network,
+    NormWeights, QkNorms, RouterPlan, SharedExpert, TokenizerClass, Variant, WeightSum, Weights, config_keys, experts,
+    gated_decoder, variant::one_rotary,
 };
 
 pub(super) const FAMILIES: &[Family] = &[
@@ -45,7 +46,7 @@ const TEXT: Variant = Variant {
     rotary: |config, d_head| one_rotary(config, d_head, Some(0.25)),
     d_head: Some(256),
     n_kv_heads: Some(4),
-    delta: Some(DeltaNames::Apart),
+    linear: Some(LinearPlan::Delta(DeltaNames::Apart)),
     has_gate: true,
     ..Variant::BASE
 };
@@ -55,11 +56,12 @@ const TEXT_OF_EXPERTS: Variant = Variant {
     n_kv_heads: Some(2),
     experts: Some(ExpertPlan {
         n: (&["num_experts"], 256),
-        n_chosen: 8,
+        n_chosen: Some(8),
+        router: RouterPlan::Plain,
         width: ("moe_intermediate_size", 512),
         sum: WeightSum::One,
-        is_mixed: false,
-        shared: Some(512),
+        layers: ExpertLayers::All,
+        shared: SharedExpert::Gated(512),
         part: "mlp",
         tensors: experts::QWEN_TENSORS,
     }),

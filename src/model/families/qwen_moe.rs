@@ -1,7 +1,8 @@
 //! Qwen with experts in place of MLPs: Qwen 3, and Qwen 1.5 and 2 with one expert more that takes every token.
 
 use super::{
-    Biases, Convention, ExpertPlan, Family, QkNorms, TokenizerClass, Variant, WeightSum, Windows, config_keys, experts,
+    Biases, Convention, ExpertLayers, ExpertPlan, Family, QkNorms, RouterPlan, SharedExpert, TokenizerClass, Variant,
+    WeightSum, Windows, config_keys, experts,
 };
 
 pub(super) const FAMILIES: &[Family] = &[
@@ -20,11 +21,12 @@ pub(super) const FAMILIES: &[Family] = &[
 
 const EXPERTS: ExpertPlan = ExpertPlan {
     n: (&["num_local_experts", "num_experts"], 128),
-    n_chosen: 8,
+    n_chosen: Some(8),
+    router: RouterPlan::Plain,
     width: ("moe_intermediate_size", 768),
     sum: WeightSum::Configured(false),
-    is_mixed: true,
-    shared: None,
+    layers: ExpertLayers::Mixed,
+    shared: SharedExpert::None,
     part: "mlp",
     tensors: experts::QWEN_TENSORS,
 };
@@ -46,9 +48,9 @@ const QWEN_2: Variant = Variant {
     n_kv_heads: Some(16),
     experts: Some(ExpertPlan {
         n: (&["num_experts"], 60),
-        n_chosen: 4,
+        n_chosen: Some(4),
         width: ("moe_intermediate_size", 1408),
-        shared: Some(5632),
+        shared: SharedExpert::Gated(5632),
         ..EXPERTS
     }),
     ..Variant::BASE

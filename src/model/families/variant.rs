@@ -1,12 +1,13 @@
 //! Variants of LLaMA's architecture.
 
-use super::{Activation, Config, DeltaNames, ExpertPlan, LoadError, Rotary, RotaryDialect};
+use super::{Activation, Config, ExpertPlan, LatentPlan, LinearPlan, LoadError, Rotary, RotaryDialect};
 
 /// What sets one of these families apart. Keys that another of them reads have no meaning.
 #[derive(Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Variant {
     pub family: &'static str,
+    pub names: DecoderNames,
     pub biases: Biases,
     /// Whether output and embedding are tied when the configuration does not say.
     pub tied: bool,
@@ -18,6 +19,8 @@ pub(super) struct Variant {
     /// The key of what is added to the variance, and what it is when the configuration does not say.
     pub eps: (&'static str, f32),
     pub activation: fn(&Config) -> Result<Activation, LoadError>,
+    /// Width of the MLP; `None` for four times that of the stream.
+    pub d_mlp: fn(&Config) -> Result<Option<usize>, LoadError>,
     /// The rotary embeddings of heads of this width: one for all layers, or one for layers that see all and one for
     /// those with a window.
     pub rotary: fn(&Config, usize) -> Vec<Result<Rotary, LoadError>>,
@@ -31,8 +34,10 @@ pub(super) struct Variant {
     pub n_kv_heads: Option<usize>,
     /// Soft caps, where the family knows such a thing.
     pub caps: Option<Caps>,
-    /// The gated delta rule in layers that are not of full attention, and how it is stored.
-    pub delta: Option<DeltaNames>,
+    /// What some layers have in place of attention.
+    pub linear: Option<LinearPlan>,
+    /// Queries, keys and values through latents, and their sizes when the configuration does not say.
+    pub latent: Option<LatentPlan>,
     /// Whether queries come with gates on what the heads read.
     pub has_gate: bool,
     /// Experts in place of MLPs.
@@ -41,6 +46,37 @@ pub(super) struct Variant {
     pub clips: bool,
     /// Whether every head has a learned sink (`self_attn.sinks`).
     pub sinks: bool,
+}
+
+/// Names of tensors, without what stands before them: of the model, or of a layer.
+#[derive(Clone, Copy)]
+pub(super) struct DecoderNames {
+    pub final_norm: &'static str,
+    /// The norms of what attention and the MLP read.
+    pub before: &'static str,
+    pub before_mlp: &'static str,
+    /// The map from the heads to the stream, beside that of queries.
+    pub out: &'static str,
+    pub qk_norms: [&'static str; 2],
+    /// What stands in place of attention.
+    pub linear: &'static str,
+    /// The gate, the map up and the map down of the MLP.
+    pub mlp: [&'static str; 3],
+    /// The first two of them in one.
+    pub fused_mlp: &'static str,
+}
+
+impl DecoderNames {
+    pub const LLAMA: Self = Self {
+        final_norm: "norm",
+        before: "input_layernorm",
+        before_mlp: "post_attention_layernorm",
+        out: "o_proj",
+        qk_norms: ["q_norm", "k_norm"],
+        linear: "linear_attn",
+        mlp: ["mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"],
+        fused_mlp: "mlp.gate_up_proj",
+    };
 }
 
 /// Soft caps of scores and of logits when the configuration does not say.
@@ -190,6 +226,7 @@ impl Variant {
     /// As most of them are.
     pub const BASE: Self = Self {
         family: "",
+        names: DecoderNames::LLAMA,
         biases: Biases::Never,
         tied: false,
         two_way: TwoWay::Nothing,
@@ -199,6 +236,7 @@ impl Variant {
         fused: Fused::Nothing,
         eps: ("rms_norm_eps", 1e-6),
         activation: |config| config.activation("hidden_act", Activation::Silu),
+        d_mlp: Config::d_mlp,
         rotary: |config, d_head| one_rotary(config, d_head, None),
         uses_rope: |_, n_layers| Ok(vec![true; n_layers]),
         multipliers: |_| Ok(Multipliers::NONE),
@@ -206,7 +244,8 @@ impl Variant {
         d_head: None,
         n_kv_heads: None,
         caps: None,
-        delta: None,
+        linear: None,
+        latent: None,
         has_gate: false,
         experts: None,
         clips: false,

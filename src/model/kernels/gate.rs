@@ -28,6 +28,11 @@ pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
     (x.neg()?.exp()? + 1.0)?.recip()
 }
 
+/// `ln(1 + eˣ)` of every element, of large ones too.
+pub fn softplus(x: &Tensor) -> Result<Tensor> {
+    x.relu()? + (x.abs()?.neg()?.exp()? + 1.0)?.log()?
+}
+
 fn width(layout: &Layout) -> Result<usize> {
     match layout.dims() {
         &[_, width] if width > 0 && width % 2 == 0 => Ok(width),

@@ -48,6 +48,20 @@ impl<'a> Views<'a> {
     }
 }
 
+/// Some heads among the columns of rows, from column `first` on: a view where heads of this width lie from the first
+/// column to the last.
+///
+/// # Shapes
+/// - `x`: `[n, columns]`, contiguous
+/// - result: `[n, n_heads, width]`
+pub fn heads_at(x: &Tensor, first: usize, (n_heads, width): (usize, usize)) -> Result<Tensor> {
+    let (n, n_columns) = x.dims2()?;
+    if n_columns.is_multiple_of(width) && first.is_multiple_of(width) {
+        return x.reshape((n, n_columns / width, width))?.narrow(1, first / width, n_heads);
+    }
+    x.narrow(1, first, n_heads * width)?.contiguous()?.reshape((n, n_heads, width))
+}
+
 /// Query rows of a task. gemm brings the keys into its own order once a task, so they are many; few enough to
 /// leave out most of what a causal mask hides, and to share few heads between threads. They follow from the
 /// length alone: what a product's last bits are depends on them, and must not on the number of threads.

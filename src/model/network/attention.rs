@@ -4,7 +4,7 @@ use std::{fmt::Debug, sync::Arc};
 
 use candle_core::{Result as CandleResult, Tensor};
 
-use super::{pass::Pass, relative::RelativeBias};
+use super::{latent::LatentMaps, pass::Pass, relative::RelativeBias};
 use crate::{
     capture::PerHead,
     model::{
@@ -25,13 +25,13 @@ pub(crate) trait Attention: Debug + Send + Sync {
     ///
     /// # Shapes
     /// - `x`: `[n, d_model]`
-    /// - result: `[n, heads · d_head]`
+    /// - result: `[n, heads · d_value]`
     fn forward(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError>;
 
     /// Its sizes, and how it moves values.
     fn spec(&self) -> LayerSpec;
 
-    /// `[heads · d_head, d_model]`.
+    /// `[heads · d_value, d_model]`.
     fn out(&self) -> &Linear;
 
     /// Whether a token sees only those before it.
@@ -45,8 +45,8 @@ pub(crate) trait Attention: Debug + Send + Sync {
     /// The heads alone, to put something else around them.
     fn into_heads(self: Box<Self>) -> Option<MultiHead>;
 
-    /// Values of each row that exist at once where it has no such heads, and how many of them are kept until the run is
-    /// differentiated.
+    /// Values of each row that exist at once where it has no such heads, and how many are kept until the run is
+    /// differentiated, beside those of the streams.
     fn values_of_row(&self) -> [u64; 2] {
         [0; 2]
     }
@@ -60,11 +60,13 @@ pub(crate) trait Attention: Debug + Send + Sync {
 /// Where queries, keys and values come from.
 #[derive(Debug)]
 pub(crate) enum Projections {
-    /// All from one stream: `[d_model, (heads + 2 · kv_heads) · d_head]`, queries, keys, values.
+    /// All from one stream: `[d_model, (heads + kv_heads) · d_head + kv_heads · d_value]`, queries, keys, values.
     Fused(Linear),
     /// Queries from the decoder's stream, keys and values from the encoder's: `[d_model, heads · d_head]`
-    /// and `[d_encoder, 2 · kv_heads · d_head]`.
+    /// and `[d_encoder, kv_heads · (d_head + d_value)]`.
     Cross { q: Linear, kv: Linear },
+    /// All from one stream, through vectors of a lower rank.
+    Latent(Box<LatentMaps>),
 }
 
 /// Norms of queries and keys, before rotary.
@@ -87,7 +89,7 @@ pub(crate) struct HeadNorm {
 #[derive(Debug)]
 pub(crate) struct MultiHead {
     pub projections: Projections,
-    /// `[heads · d_head, d_model]`.
+    /// `[heads · d_value, d_model]`.
     pub out: Linear,
     pub spec: LayerSpec,
     pub causal: bool,
@@ -98,7 +100,7 @@ pub(crate) struct MultiHead {
     pub rotary: Option<usize>,
     /// A bias of this layer alone; a `spec.biased` layer without one uses the stack's.
     pub bias: Option<RelativeBias>,
-    /// From `d_model` to the gates of `z`, `[heads · d_head]`, in a layer whose `spec.gated` says so: `σ` of them scales it.
+    /// From `d_model` to the gates of `z`, `[heads · d_value]`, in a layer whose `spec.gated` says so: `σ` of them scales it.
     pub gate: Option<Linear>,
     /// `[heads]`: scores of learned sinks, in a layer whose `spec.sink` says so. Not of one with global tokens.
     pub sink: Option<Arc<[f32]>>,
@@ -113,6 +115,11 @@ impl MultiHead {
     /// Attention of a decoder to its encoder's stream.
     pub const fn cross(q: Linear, kv: Linear, out: Linear, spec: LayerSpec) -> Self {
         Self::with(Projections::Cross { q, kv }, out, spec, false)
+    }
+
+    /// Causal attention whose queries, keys and values are read from latents.
+    pub fn latent(maps: LatentMaps, out: Linear, spec: LayerSpec) -> Self {
+        Self::with(Projections::Latent(Box::new(maps)), out, spec, true)
     }
 
     const fn with(projections: Projections, out: Linear, spec: LayerSpec, causal: bool) -> Self {
@@ -143,8 +150,8 @@ impl MultiHead {
     /// `z` of one input's queries, keys and values.
     ///
     /// # Shapes
-    /// - `q`: `[heads, n, d_head]`; `k`, `v`: `[kv_heads, n_key, d_head]`
-    /// - result: `[n, heads · d_head]`
+    /// - `q`: `[heads, n, d_head]`; `k`: `[kv_heads, n_key, d_head]`; `v`: `[kv_heads, n_key, d_value]`
+    /// - result: `[n, heads · d_value]`
     fn attend(
         &self,
         at: At,
@@ -182,30 +189,29 @@ impl MultiHead {
         self.with_z(at, z, run)
     }
 
-    /// `z` `[n, heads · d_head]`, offered to the run head by head.
+    /// `z` `[n, heads · d_value]`, offered to the run head by head.
     pub fn with_z(&self, at: At, z: Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         if !run.needs(Site::Z, at) {
             return Ok(z);
         }
-        let by_head = run.at(Site::Z, at, self.split(&z, self.spec.n_heads)?.transpose(0, 1)?)?;
+        let LayerSpec { n_heads, d_value, .. } = self.spec;
+        let by_head = run.at(Site::Z, at, kernels::heads_at(&z, 0, (n_heads, d_value))?.transpose(0, 1)?)?;
         Ok(by_head.transpose(0, 1)?.contiguous()?.reshape(z.shape())?)
     }
 
-    /// `[n, n_heads · d_head]` as `[n, n_heads, d_head]`.
-    fn split(&self, x: &Tensor, n_heads: usize) -> CandleResult<Tensor> {
-        x.reshape((x.dim(0)?, n_heads, self.spec.d_head))
-    }
-
-    /// Queries, keys and values `[n, heads, d_head]` of one stream, normed and turned.
+    /// Queries, keys and values `[n, heads, width]` of one stream, normed and turned.
     pub fn project(&self, x: &Tensor, pass: &Pass<'_>) -> CandleResult<(Tensor, Tensor, Tensor)> {
-        let Projections::Fused(qkv) = &self.projections else {
-            candle_core::bail!("cross-attention has no single projection")
+        let turns = self.rotary.and_then(|idx| pass.turns_of(idx));
+        let qkv = match &self.projections {
+            Projections::Fused(qkv) => qkv,
+            Projections::Latent(maps) => return maps.project(x, &self.spec, turns.as_ref()),
+            Projections::Cross { .. } => candle_core::bail!("cross-attention has no single projection"),
         };
-        let LayerSpec { n_heads, n_kv_heads, .. } = self.spec;
-        let qkv = self.split(&qkv.forward(x)?, n_heads + 2 * n_kv_heads)?;
-        let mut q = qkv.narrow(1, 0, n_heads)?;
-        let mut k = qkv.narrow(1, n_heads, n_kv_heads)?;
-        let mut v = qkv.narrow(1, n_heads + n_kv_heads, n_kv_heads)?;
+        let LayerSpec { n_heads, n_kv_heads, d_head, d_value, .. } = self.spec;
+        let qkv = qkv.forward(x)?;
+        let mut q = kernels::heads_at(&qkv, 0, (n_heads, d_head))?;
+        let mut k = kernels::heads_at(&qkv, n_heads * d_head, (n_kv_heads, d_head))?;
+        let mut v = kernels::heads_at(&qkv, (n_heads + n_kv_heads) * d_head, (n_kv_heads, d_value))?;
         if let Some(norm) = &self.qk_norm {
             q = norm_heads(&norm.q, &q)?;
             k = norm_heads(&norm.k, &k)?;
@@ -215,7 +221,7 @@ impl MultiHead {
                 *x = x.minimum(limit)?.maximum(-limit)?;
             }
         }
-        if let Some(turns) = self.rotary.and_then(|idx| pass.turns_of(idx)) {
+        if let Some(turns) = turns {
             q = kernels::rotate_queries(&q, &turns)?;
             k = kernels::rotate(&k, &turns)?;
         }
@@ -348,6 +354,13 @@ impl Attention for MultiHead {
     fn into_heads(self: Box<Self>) -> Option<MultiHead> {
         Some(*self)
     }
+
+    fn values_of_row(&self) -> [u64; 2] {
+        match &self.projections {
+            Projections::Latent(maps) => [0, maps.values_of_row(&self.spec)],
+            Projections::Fused(_) | Projections::Cross { .. } => [0; 2],
+        }
+    }
 }
 
 impl MultiHead {
@@ -355,22 +368,22 @@ impl MultiHead {
     ///
     /// # Shapes
     /// - `x`: `[n, d_model]`
-    /// - result: `[n, heads · d_head]`
+    /// - result: `[n, heads · d_value]`
     fn read(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let n_heads = self.spec.n_heads;
+        let LayerSpec { n_heads, n_kv_heads, d_head, d_value, .. } = self.spec;
         // Heads are strided views of one product: the kernels read them in place.
         let (q, k, v) = match &self.projections {
-            Projections::Fused(_) => {
+            Projections::Fused(_) | Projections::Latent(_) => {
                 let (q, k, v) = self.project(x, pass)?;
                 let (k, v) = pass.extend(at, k, v)?;
                 (q, k, v)
             }
             Projections::Cross { q, kv } => {
-                let q = self.split(&q.forward(x)?, n_heads)?;
+                let q = kernels::heads_at(&q.forward(x)?, 0, (n_heads, d_head))?;
                 let (k, v) = pass.remember(at, |memory| {
-                    let kv = self.split(&kv.forward(memory)?, 2 * self.spec.n_kv_heads)?;
-                    let n = self.spec.n_kv_heads;
-                    Ok((kv.narrow(1, 0, n)?, kv.narrow(1, n, n)?))
+                    let kv = kv.forward(memory)?;
+                    let k = kernels::heads_at(&kv, 0, (n_kv_heads, d_head))?;
+                    Ok((k, kernels::heads_at(&kv, n_kv_heads * d_head, (n_kv_heads, d_value))?))
                 })?;
                 (q, k, v)
             }
@@ -405,7 +418,27 @@ impl MultiHead {
     }
 }
 
-/// Queries, keys and values `[n, heads, d_head]`, offered to the run head by head.
+/// Of a layer that reads tokens one after the other: what it makes of its rows `[n, width]`, each packed input for itself.
+pub(super) fn each_part(
+    x: &Tensor,
+    pass: &mut Pass<'_>,
+    run: &mut Run<'_>,
+    mut of: impl FnMut(&Tensor, &mut Pass<'_>, &mut Run<'_>) -> Result<Tensor, ModelError>,
+) -> Result<Tensor, ModelError> {
+    if pass.parts.is_empty() {
+        return of(x, pass, run);
+    }
+    let mut joined = Vec::with_capacity(pass.parts.len());
+    for part in 0..pass.parts.len() {
+        run.enter(Some(part));
+        let rows = pass.rows_of(part);
+        joined.push(of(&x.narrow(0, rows.start, rows.len())?, pass, run)?);
+    }
+    run.enter(None);
+    Ok(Tensor::cat(&joined, 0)?)
+}
+
+/// Queries, keys and values `[n, heads, width]`, offered to the run head by head.
 pub(super) fn offer(
     at: At,
     (q, k, v): (Tensor, Tensor, Tensor),

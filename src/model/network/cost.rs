@@ -255,10 +255,13 @@ impl Layer<'_> {
                 self.n * (width_out(qkv) + global.map_or(0, |[q, kv]| width_out(kv) + 2 * width_out(q)))
             }
             Projections::Cross { q, kv } => self.n * width_out(q) + n_key * width_out(kv),
+            Projections::Latent(maps) => self.n * maps.values_of_row(spec),
         };
         // Norms and rotary embeddings write queries and keys anew.
-        let d_turned = if attention.qk_norm.is_some() || attention.rotary.is_some() { d_projected } else { 0 };
-        let z = self.n * (spec.n_heads * spec.d_head) as u64;
+        let is_latent = matches!(attention.projections, Projections::Latent(_));
+        let is_anew = attention.qk_norm.is_some() || attention.rotary.is_some();
+        let d_turned = if is_anew && !is_latent { d_projected } else { 0 };
+        let z = self.n * (spec.n_heads * spec.d_value) as u64;
         // The gates, their exponentials and the product.
         let gated = if attention.gate.is_some() { 3 * z } else { 0 };
         let projected = VALUE * (d_projected + d_turned + z + gated);
@@ -275,8 +278,9 @@ impl Layer<'_> {
         let own = (self.block.attention.spec(), self.n);
         let cross = self.cross().map(|(cross, n_key)| (cross.spec, n_key));
         for (spec, n_key) in [Some(own), cross].into_iter().flatten() {
-            let (h, kv, d) = (spec.n_heads as u64, spec.n_kv_heads as u64, spec.d_head as u64);
+            let (h, kv) = (spec.n_heads as u64, spec.n_kv_heads as u64);
             for site in of_layer().filter(|site| site.is_of_heads(spec.mixer)).map(Site::spec) {
+                let d = if site.width == Width::Value { spec.d_value } else { spec.d_head } as u64;
                 match site.rows {
                     RowKind::Stream => {}
                     _ if site.width == Width::Keys => scores = scores.saturating_add(self.scores(spec.n_heads, n_key)),
@@ -287,8 +291,8 @@ impl Layer<'_> {
         }
         let own = self.block.attention.heads().map(|heads| (heads, self.n));
         for (attention, n_key) in [own, self.cross()].into_iter().flatten() {
-            let (h, d) = (attention.spec.n_heads, attention.spec.d_head as u64);
-            let global = if self.has_global_tokens(attention) { 2 } else { 0 };
+            let (h, d) = (attention.spec.n_heads, (attention.spec.d_head + attention.spec.d_value) as u64);
+            let global = u64::from(self.has_global_tokens(attention));
             if wanted.contains(Site::K) {
                 sites += VALUE * global * h as u64 * n_key * d;
             }

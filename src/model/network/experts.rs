@@ -6,6 +6,7 @@ use candle_core::{Result as CandleResult, Tensor};
 use super::{
     branch::Added,
     mlp::{Dense, Maps, Mlp},
+    routing::Routing,
 };
 use crate::{
     model::{
@@ -13,7 +14,7 @@ use crate::{
         kernels::{self, Linear, to_host},
         run::{At, Run, Site},
     },
-    spec::{Experts, Mask, MlpSpec},
+    spec::{Experts, MlpSpec},
 };
 
 /// A router and its experts.
@@ -21,15 +22,14 @@ use crate::{
 pub(crate) struct Mixture {
     /// `[d_model, n_experts]`.
     pub router: Linear,
-    /// Experts that a row goes to.
-    pub n_chosen: usize,
-    /// Whether the weights of the chosen ones are brought back to a sum of 1.
-    pub normalised: bool,
+    pub routing: Routing,
     pub experts: Vec<Dense>,
-    /// An expert that every row goes to, and the map to its gate, `[d_model, 1]`.
-    pub shared: Option<(Dense, Linear)>,
+    /// An expert that every row goes to, and the map to its gate, `[d_model, 1]`, where it has one.
+    pub shared: Option<(Dense, Option<Linear>)>,
     /// How hidden layers of experts are made of gate and map up where those are clamped (gpt-oss).
     pub clamp: Option<GateClamp>,
+    /// Factor on what all of them add.
+    pub added: f32,
 }
 
 /// `(min(max(up, −limit), limit) + 1) · g · σ(slope · g)` with `g = min(gate, limit)`.
@@ -53,24 +53,6 @@ impl GateClamp {
 }
 
 impl Mixture {
-    /// The weights of the chosen experts, `[n, n_experts]`, 0 for those that are not chosen: the largest of the softmax
-    /// over all, at equal ones the first.
-    fn weights(&self, logits: &Tensor) -> CandleResult<Tensor> {
-        let (n, n_experts) = logits.dims2()?;
-        let all = kernels::softmax(&logits.unsqueeze(0)?, Mask::NONE)?.squeeze(0)?;
-        let mut chosen = vec![0.0f32; n * n_experts];
-        let values = to_host(&all.contiguous()?)?;
-        let mut order: Vec<usize> = Vec::with_capacity(n_experts);
-        for (row, chosen) in values.chunks(n_experts).zip(chosen.chunks_mut(n_experts)) {
-            order.clear();
-            order.extend(0..n_experts);
-            order.sort_by(|a, b| row[*b].total_cmp(&row[*a]));
-            order.iter().take(self.n_chosen).for_each(|expert| chosen[*expert] = 1.0);
-        }
-        let weights = (all * Tensor::from_vec(chosen, (n, n_experts), logits.device())?)?;
-        if self.normalised { weights.broadcast_div(&weights.sum_keepdim(1)?) } else { Ok(weights) }
-    }
-
     /// What the experts add to the rows `x`, `[n, d_model]`, by the weights `[n, n_experts]`.
     fn sum(&self, x: &Tensor, weights: &Tensor, run: &Run<'_>) -> Result<Tensor, ModelError> {
         let (n, n_experts) = weights.dims2()?;
@@ -101,14 +83,16 @@ impl Mixture {
 impl Mlp for Mixture {
     fn forward(&self, at: At, x: &Tensor, run: &mut Run<'_>) -> Result<Added<'_>, ModelError> {
         let logits = run.at(Site::RouterLogits, at, self.router.forward(x)?)?;
-        let weights = run.at(Site::Router, at, self.weights(&logits)?)?;
+        let weights = run.at(Site::Router, at, self.routing.weights(&logits)?)?;
         let mut sum = self.sum(x, &weights, run)?;
         if let Some((shared, gate)) = &self.shared {
-            let gate = kernels::sigmoid(&gate.forward(x)?)?;
-            let added = shared.down.forward(&shared.hidden(x, run)?)?;
-            sum = (sum + added.broadcast_mul(&gate)?)?;
+            let mut added = shared.down.forward(&shared.hidden(x, run)?)?;
+            if let Some(gate) = gate {
+                added = added.broadcast_mul(&kernels::sigmoid(&gate.forward(x)?)?)?;
+            }
+            sum = (sum + added)?;
         }
-        Ok(Added::sum(sum))
+        Ok(Added::sum(if self.added == 1.0 { sum } else { (sum * f64::from(self.added))? }))
     }
 
     fn maps(&self) -> Option<Maps<'_>> {
@@ -120,9 +104,13 @@ impl Mlp for Mixture {
         let each = self.experts.first().map_or(0, width);
         MlpSpec {
             d_model: self.d_model() as usize,
-            d_hidden: self.n_chosen * each + self.shared.as_ref().map_or(0, |(shared, _)| width(shared)),
+            d_hidden: self.routing.n_chosen * each + self.shared.as_ref().map_or(0, |(shared, _)| width(shared)),
             n_maps: 3,
-            experts: Some(Experts { n: self.experts.len(), n_chosen: self.n_chosen, is_shared: self.shared.is_some() }),
+            experts: Some(Experts {
+                n: self.experts.len(),
+                n_chosen: self.routing.n_chosen,
+                is_shared: self.shared.is_some(),
+            }),
         }
     }
 
@@ -152,7 +140,7 @@ impl Mlp for Mixture {
         let shared = self.shared.as_ref().map_or(0, |(shared, _)| shared.values_for_gradient() + self.d_model());
         // Every sum on the way is a value of its own.
         let sums = self.experts.len() as u64 * self.d_model();
-        self.n_chosen as u64 * each + shared + sums + 4 * self.experts.len() as u64
+        self.routing.n_chosen as u64 * each + shared + sums + 4 * self.experts.len() as u64
     }
 
     fn by_pieces(&self) -> bool {

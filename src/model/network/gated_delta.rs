@@ -6,7 +6,7 @@
 use candle_core::{D, Result as CandleResult, Tensor};
 
 use super::{
-    attention::{Attention, MultiHead},
+    attention::{Attention, MultiHead, each_part},
     pass::Pass,
     recurrence::Recurrence,
     short_convolution::ShortConvolution,
@@ -27,7 +27,7 @@ const EPS: f64 = 1e-6;
 /// A layer of heads that follow the gated delta rule.
 #[derive(Debug)]
 pub(crate) struct GatedDelta {
-    /// From `d_model` to queries, keys and values side by side, the gates `[heads · d_head]`, and of each head two numbers:
+    /// From `d_model` to queries, keys and values side by side, the gates `[heads · d_value]`, and of each head two numbers:
     /// how much is written, and how long a step is.
     pub projection: Linear,
     /// Of queries, keys and values.
@@ -38,9 +38,9 @@ pub(crate) struct GatedDelta {
     pub rate: Tensor,
     /// `[heads]`: added to the step.
     pub step: Tensor,
-    /// Of each head's output, `[d_head]`.
+    /// Of each head's output, `[d_value]`.
     pub norm: Norm,
-    /// `[heads · d_head, d_model]`.
+    /// `[heads · d_value, d_model]`.
     pub out: Linear,
     pub spec: LayerSpec,
 }
@@ -48,22 +48,22 @@ pub(crate) struct GatedDelta {
 impl GatedDelta {
     /// Width of queries, keys and values side by side.
     const fn d_mixed(&self) -> usize {
-        2 * self.keys.0 * self.keys.1 + self.spec.n_heads * self.spec.d_head
+        2 * self.keys.0 * self.keys.1 + self.spec.n_heads * self.spec.d_value
     }
 
     /// What is mapped back to the stream, of one input.
     ///
     /// # Shapes
     /// - `x`: what [`Self::projection`] gives of the input, `[n, width]`
-    /// - result: `[n, heads · d_head]`
+    /// - result: `[n, heads · d_value]`
     fn mix(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let LayerSpec { n_heads, d_head, .. } = self.spec;
+        let LayerSpec { n_heads, d_value, .. } = self.spec;
         let (n, d_mixed) = (x.dim(0)?, self.d_mixed());
         let (convolved, state) = pass.carried(at).unzip();
         let (mixed, convolved) = self.convolution.forward(&x.narrow(1, 0, d_mixed)?, convolved.as_ref())?;
-        let v = mixed.narrow(1, d_mixed - n_heads * d_head, n_heads * d_head)?;
-        let v = run.at(Site::V, at, v.reshape((n, n_heads, d_head))?.transpose(0, 1)?)?;
-        let rest = x.narrow(1, d_mixed + n_heads * d_head, 2 * n_heads)?;
+        let v = mixed.narrow(1, d_mixed - n_heads * d_value, n_heads * d_value)?;
+        let v = run.at(Site::V, at, v.reshape((n, n_heads, d_value))?.transpose(0, 1)?)?;
+        let rest = x.narrow(1, d_mixed + n_heads * d_value, 2 * n_heads)?;
         let recurrence = self.recurrence(&mixed, &rest)?;
         if state.is_none() && run.has_room(Site::Effective, at, n_heads * n * n) {
             let pattern = recurrence.pattern(run)?;
@@ -74,9 +74,9 @@ impl GatedDelta {
             pass.carry(at, (convolved, state));
         }
         let z = if run.needs(Site::Z, at) { run.at(Site::Z, at, z)? } else { z };
-        let rows = z.transpose(0, 1)?.contiguous()?.reshape((n * n_heads, d_head))?;
-        let normed = self.norm.forward(&rows)?.reshape((n, n_heads * d_head))?;
-        let gate = x.narrow(1, d_mixed, n_heads * d_head)?.contiguous()?;
+        let rows = z.transpose(0, 1)?.contiguous()?.reshape((n * n_heads, d_value))?;
+        let normed = self.norm.forward(&rows)?.reshape((n, n_heads * d_value))?;
+        let gate = x.narrow(1, d_mixed, n_heads * d_value)?.contiguous()?;
         Ok((normed * kernels::activation(&gate, Activation::Silu)?)?)
     }
 
@@ -93,16 +93,11 @@ impl GatedDelta {
         };
         let written = rest.narrow(1, 0, n_heads)?;
         let written = kernels::sigmoid(&written)?.t()?.contiguous()?.unsqueeze(2)?;
-        let step = softplus(&rest.narrow(1, n_heads, n_heads)?.broadcast_add(&self.step)?)?;
+        let step = kernels::softplus(&rest.narrow(1, n_heads, n_heads)?.broadcast_add(&self.step)?)?;
         let decay = step.broadcast_mul(&self.rate)?.neg()?.t()?.contiguous()?;
         let q = (of_heads(0)? * f64::from(self.spec.scale))?;
-        Ok(Recurrence { q, k: of_heads(n_keys * d_key)?, written, decay })
+        Ok(Recurrence { q, k: of_heads(n_keys * d_key)?, written, decay, erases: true })
     }
-}
-
-/// `ln(1 + eˣ)`, of large numbers too.
-fn softplus(x: &Tensor) -> CandleResult<Tensor> {
-    x.relu()? + (x.abs()?.neg()?.exp()? + 1.0)?.log()?
 }
 
 impl From<GatedDelta> for Box<dyn Attention> {
@@ -113,19 +108,7 @@ impl From<GatedDelta> for Box<dyn Attention> {
 
 impl Attention for GatedDelta {
     fn forward(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let projected = self.projection.forward(x)?;
-        if pass.parts.is_empty() {
-            return self.mix(at, &projected, pass, run);
-        }
-        // Packed inputs have states of their own.
-        let mut joined = Vec::with_capacity(pass.parts.len());
-        for part in 0..pass.parts.len() {
-            run.enter(Some(part));
-            let rows = pass.rows_of(part);
-            joined.push(self.mix(at, &projected.narrow(0, rows.start, rows.len())?, pass, run)?);
-        }
-        run.enter(None);
-        Ok(Tensor::cat(&joined, 0)?)
+        each_part(&self.projection.forward(x)?, pass, run, |x, pass, run| self.mix(at, x, pass, run))
     }
 
     fn spec(&self) -> LayerSpec {
@@ -153,7 +136,7 @@ impl Attention for GatedDelta {
     }
 
     fn values_of_row(&self) -> [u64; 2] {
-        let heads = self.spec.n_heads * (self.keys.1 + self.spec.d_head);
+        let heads = self.spec.n_heads * (self.keys.1 + self.spec.d_value);
         let projected = self.projection.dims().map_or(0, |(_, d_out)| d_out);
         // Rows with those before them, products with taps and their sums; lengths, queries and keys of each head, and what
         // chunks make of them.

@@ -1,8 +1,8 @@
 //! Recurrences whose state is linear in the values, many tokens at once, and the pattern that they amount to.
 //!
 //! Each head has a state `S` `[d_key, d_value]`. At every token it decays, `S ← e^g S`; a value is written under the key,
-//! `S ← S + k uᵀ` with `u = w (v − Sᵀ k)` (the delta rule: the difference from what is stored there); and the query reads
-//! `o = Sᵀ q`. Once q, k, w and g are known, `o` is linear in the values: `o_t = Σ_s M[t, s] v_s`.
+//! `S ← S + k uᵀ` with `u = w v`, or by the delta rule `u = w (v − Sᵀ k)` (the difference from what is stored there); and
+//! the query reads `o = Sᵀ q`. Once q, k, w and g are known, `o` is linear in the values: `o_t = Σ_s M[t, s] v_s`.
 //!
 //! A chunk of tokens is computed at once (Yang et al. 2024): what they write follows from a triangular system, and with
 //! decays `D[t, s] = e^(g_{s+1} + … + g_t)`
@@ -11,6 +11,8 @@
 //! (1 + L) U = diag(w) (V − diag(D[·, 0]) K S₀),  L = diag(w) (K Kᵀ ⊙ D) below the diagonal
 //! O = diag(D[·, 0]) Q S₀ + (Q Kᵀ ⊙ D) U
 //! ```
+//!
+//! Without the delta rule `U = diag(w) V` (Mamba-2, Dao and Gu 2024).
 
 use std::{ops::Range, sync::Arc};
 
@@ -35,6 +37,8 @@ pub(crate) struct Recurrence {
     pub written: Tensor,
     /// `[heads, n]`: logarithm of what is left of the state at each token.
     pub decay: Tensor,
+    /// Whether a key's old value is taken away where a new one is written: the delta rule.
+    pub erases: bool,
 }
 
 /// Some tokens, with what they see of the state before them and leave in the state behind them.
@@ -46,8 +50,8 @@ struct Chunk {
     inner: Tensor,
     /// `[heads, c, c]`: what each token writes of the values.
     own: Tensor,
-    /// `[heads, c, d_key]`: what each token takes away of the state before the chunk.
-    erases: Tensor,
+    /// `[heads, c, d_key]`: what each token takes away of the state before the chunk, by the delta rule.
+    erases: Option<Tensor>,
     /// `[heads, d_key, c]`: keys as they reach the state behind the chunk.
     leaves: Tensor,
     /// `[heads, 1, 1]`: what is left of the state before it.
@@ -71,14 +75,20 @@ impl Recurrence {
         let since = decay.exp()?.unsqueeze(2)?;
         let until = decay.narrow(1, c - 1, 1)?.broadcast_sub(&decay)?.exp()?.unsqueeze(2)?;
         let turned = k.t()?.contiguous()?;
-        let system = (k.matmul(&turned)? * &between)?.broadcast_mul(&written)?;
-        let own = kernels::unit_lower_inverse(&system)?.broadcast_mul(&written.t()?)?;
+        let (own, erases) = if self.erases {
+            let system = (k.matmul(&turned)? * &between)?.broadcast_mul(&written)?;
+            let own = kernels::unit_lower_inverse(&system)?.broadcast_mul(&written.t()?)?;
+            let erases = own.matmul(&k.broadcast_mul(&since)?)?;
+            (own, Some(erases))
+        } else {
+            (Tensor::eye(c, q.dtype(), q.device())?.broadcast_mul(&written)?, None)
+        };
         Ok(Chunk {
             rows,
             reads: q.broadcast_mul(&since)?,
             inner: (q.matmul(&turned)? * between)?,
-            erases: own.matmul(&k.broadcast_mul(&since)?)?,
             own,
+            erases,
             leaves: k.broadcast_mul(&until)?.t()?.contiguous()?,
             left: since.narrow(1, c - 1, 1)?,
         })
@@ -107,7 +117,9 @@ impl Recurrence {
             let mut written = chunk.own.matmul(&v.narrow(1, chunk.rows.start, chunk.rows.len())?.contiguous()?)?;
             let mut read = None;
             if let Some(state) = &state {
-                written = (written - chunk.erases.matmul(state)?)?;
+                if let Some(erases) = &chunk.erases {
+                    written = (written - erases.matmul(state)?)?;
+                }
                 read = Some(chunk.reads.matmul(state)?);
             }
             let inner = chunk.inner.matmul(&written)?;
@@ -136,10 +148,13 @@ impl Recurrence {
             let Chunk { rows, reads, inner, own, erases, leaves, left } = chunk?;
             let (mut read, mut next) = (inner.matmul(&own)?, leaves.matmul(&own)?);
             if let Some(state) = &state {
-                let erased = erases.matmul(state)?;
-                let before = (reads.matmul(state)? - inner.matmul(&erased)?)?;
+                let (mut before, mut kept) = (reads.matmul(state)?, state.broadcast_mul(&left)?);
+                if let Some(erases) = &erases {
+                    let erased = erases.matmul(state)?;
+                    before = (before - inner.matmul(&erased)?)?;
+                    kept = (kept - leaves.matmul(&erased)?)?;
+                }
                 read = Tensor::cat(&[&before, &read], 2)?;
-                let kept = (state.broadcast_mul(&left)? - leaves.matmul(&erased)?)?;
                 next = Tensor::cat(&[&kept, &next], 2)?;
             }
             state = Some(next.contiguous()?);
@@ -182,17 +197,30 @@ mod tests {
             k: tensor(&[1.0, 0.0, 0.6, 0.8, 0.0, 1.0], (1, 3, 2)),
             written: tensor(&[0.5, 0.9, 0.4], (1, 3, 1)),
             decay: tensor(&[0.0, 0.8f32.ln(), 0.5f32.ln()], (1, 1, 3)).squeeze(0).unwrap(),
+            erases: true,
         };
-        let pattern = with_run(|run| recurrence.pattern(run)).unwrap();
-        let expected =
+        let near = |recurrence: &Recurrence, expected: [[f32; 3]; 3]| {
+            let pattern = with_run(|run| recurrence.pattern(run)).unwrap();
+            for (found, expected) in pattern.iter().zip(expected.as_flattened()) {
+                assert!((found - expected).abs() < 1e-6, "{pattern:?}");
+            }
+        };
+        let erased =
             [[0.353_553_39, 0.0, 0.0], [-0.083_947_72, 0.585_484_4, 0.0], [0.132_257_25, 0.038_183_77, -0.282_842_7]];
-        for (found, expected) in pattern.iter().zip(expected.as_flattened()) {
-            assert!((found - expected).abs() < 1e-6, "{pattern:?}");
-        }
+        near(&recurrence, erased);
+        // The last row as it is without the delta rule.
+        let kept = Recurrence { erases: false, ..recurrence };
+        let [row, other, _] = erased;
+        let second = 0.5 * 0.2 * 0.8 * scale;
+        near(&kept, [row, [second, other[1], 0.0], [0.141_421_36, -0.063_639_61, -0.282_842_7]]);
     }
 
     #[test]
     fn the_pattern_times_the_values_is_what_is_read_over_several_chunks() {
+        [true, false].into_iter().for_each(holds_over_chunks);
+    }
+
+    fn holds_over_chunks(erases: bool) {
         const N: usize = 2 * CHUNK + 9;
         let values = |n: usize, step: f32| (0..n).map(|at| (at as f32 * step).sin()).collect::<Vec<f32>>();
         let positive = |n: usize, step: f32| values(n, step).iter().map(|x| 0.5 + 0.5 * x).collect::<Vec<f32>>();
@@ -201,6 +229,7 @@ mod tests {
             k: tensor(&values(2 * N * 4, 0.83), (2, N, 4)).affine(0.5, 0.0).unwrap(),
             written: tensor(&positive(2 * N, 1.3), (2, N, 1)),
             decay: tensor(&positive(2 * N, 0.7), (1, 2, N)).squeeze(0).unwrap().affine(-0.2, 0.0).unwrap(),
+            erases,
         };
         let v = tensor(&values(2 * N * 3, 0.59), (2, N, 3));
         let (read, _) = with_run(|run| recurrence.outputs(&v, None, run)).unwrap();
@@ -217,6 +246,7 @@ mod tests {
                 k: of(&recurrence.k),
                 written: of(&recurrence.written),
                 decay: of(&recurrence.decay),
+                erases,
             };
             let (row, next) = with_run(|run| one.outputs(&of(&v), state.take(), run)).unwrap();
             state = next;

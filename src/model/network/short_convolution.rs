@@ -9,7 +9,9 @@ use crate::model::kernels::{self, Activation};
 pub(crate) struct ShortConvolution {
     /// `[taps, width]`; the last row is the token's own.
     pub taps: Tensor,
-    pub activation: Activation,
+    /// `[width]`.
+    pub bias: Option<Tensor>,
+    pub activation: Option<Activation>,
 }
 
 impl ShortConvolution {
@@ -29,6 +31,12 @@ impl ShortConvolution {
         for tap in 1..n_taps {
             sum = (sum + all.narrow(0, tap, n)?.broadcast_mul(&self.taps.narrow(0, tap, 1)?)?)?;
         }
-        Ok((kernels::activation(&sum, self.activation)?, all.narrow(0, n, n_taps - 1)?.contiguous()?))
+        if let Some(bias) = &self.bias {
+            sum = sum.broadcast_add(bias)?;
+        }
+        if let Some(activation) = self.activation {
+            sum = kernels::activation(&sum, activation)?;
+        }
+        Ok((sum, all.narrow(0, n, n_taps - 1)?.contiguous()?))
     }
 }

@@ -347,9 +347,16 @@ fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, layer: &LayerSpec, head: usize, causa
     let line = |ui: &mut Ui, text: String, meaning: &str| {
         ui.add(egui::Label::new(RichText::new(text).small().color(cx.theme.text_weak)).wrap()).on_hover_text(meaning);
     };
-    if layer.mixer.pattern() == PatternKind::Effective {
-        let mixer = capitalised(layer.mixer.title());
-        line(ui, format!("{mixer}: its pattern is {EFFECTIVE}"), glossary::EFFECTIVE_PATTERN.meaning);
+    let mixer = capitalised(layer.mixer.title());
+    match layer.mixer.pattern() {
+        PatternKind::Distribution => {}
+        PatternKind::Effective => {
+            line(ui, format!("{mixer}: its pattern is {EFFECTIVE}"), glossary::EFFECTIVE_PATTERN.meaning);
+        }
+        PatternKind::None => {
+            let meaning = "Each channel has factors of its own, so no one pattern of all channels would be exact";
+            line(ui, format!("{mixer}: it has no pattern"), meaning);
+        }
     }
     if let Some(text) = sharing_text(layer, head) {
         line(ui, text, "Grouped-query attention: fewer sets of keys and values than heads");

@@ -261,9 +261,10 @@ fn summary_text(spec: &ModelSpec) -> String {
 
 /// What the summary does not say of a stack.
 fn stack_text(stack: &StackSpec) -> String {
-    let width = match stack.layers.first().map_or(0, |layer| layer.d_head) {
-        0 => String::new(),
-        d_head => format!("d_head {d_head}, "),
+    let width = match stack.typical().map_or((0, 0), |layer| (layer.d_head, layer.d_value)) {
+        (0, _) => String::new(),
+        (d_head, d_value) if d_head == d_value => format!("d_head {d_head}, "),
+        (d_head, d_value) => format!("d_head {d_head}, values {d_value}, "),
     };
     let of = |mixer: &MixerKind| stack.layers.iter().filter(|layer| layer.mixer == *mixer).count();
     let others = MixerKind::ALL.into_iter().filter(|mixer| !mixer.is_attention() && of(mixer) > 0);

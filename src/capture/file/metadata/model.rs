@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::FileError;
 use crate::{
     ids::StackKind,
-    spec::{CheckpointId, HeadKind, LayerSpec, MixerKind, MlpSpec, Modality, ModelSpec, StackSpec},
+    spec::{CheckpointId, HeadKind, LatentSpec, LayerSpec, MixerKind, MlpSpec, Modality, ModelSpec, StackSpec},
 };
 
 /// More layers or heads than any model has; bounds what a lying file can make us allocate.
@@ -37,6 +37,9 @@ pub(in crate::capture::file) struct StackEntry {
     kv_heads: Option<PerLayer<usize>>,
     #[serde(default)]
     d_head: Option<PerLayer<usize>>,
+    /// Absent where values are as wide as keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    d_value: Option<PerLayer<usize>>,
     #[serde(default)]
     scale: Option<PerLayer<f32>>,
     #[serde(default)]
@@ -59,6 +62,8 @@ pub(in crate::capture::file) struct StackEntry {
     gated: Option<PerLayer<bool>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mixer: Option<PerLayer<MixerKind>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    latent: Option<PerLayer<Option<LatentSpec>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mlp: Option<PerLayer<Option<MlpSpec>>>,
 }
@@ -118,6 +123,9 @@ impl From<&StackSpec> for StackEntry {
             heads: PerLayer::of(layers().map(|layer| layer.n_heads)),
             kv_heads: Some(PerLayer::of(layers().map(|layer| layer.n_kv_heads))),
             d_head: Some(PerLayer::of(layers().map(|layer| layer.d_head))),
+            d_value: layers()
+                .any(|layer| layer.d_value != layer.d_head)
+                .then(|| PerLayer::of(layers().map(|layer| layer.d_value))),
             scale: Some(PerLayer::of(layers().map(|layer| layer.scale))),
             causal: stack.causal,
             window: PerLayer::unless_all(layers().map(|layer| layer.window.unwrap_or(0)), 0),
@@ -128,6 +136,7 @@ impl From<&StackSpec> for StackEntry {
             fixed: PerLayer::unless_all(layers().map(|layer| layer.fixed), false),
             gated: PerLayer::unless_all(layers().map(|layer| layer.gated), false),
             mixer: PerLayer::unless_all(layers().map(|layer| layer.mixer), MixerKind::Attention),
+            latent: PerLayer::unless_all(layers().map(|layer| layer.latent), None),
             mlp: PerLayer::unless_all(layers().map(|layer| layer.mlp), None),
         }
     }
@@ -152,6 +161,7 @@ impl StackEntry {
             let n_heads = self.heads.at(idx).ok_or_else(|| problem("has fewer head counts than layers"))?;
             let n_kv_heads = self.kv_heads.as_ref().and_then(|n| n.at(idx)).unwrap_or(n_heads);
             let d_head = self.d_head.as_ref().and_then(|n| n.at(idx)).unwrap_or(0);
+            let d_value = self.d_value.as_ref().and_then(|n| n.at(idx)).unwrap_or(d_head);
             let scale = self.scale.as_ref().and_then(|n| n.at(idx)).unwrap_or_else(|| default_scale(d_head));
             if n_heads > MAX_HEADS || n_kv_heads == 0 && n_heads > 0 || !scale.is_finite() {
                 return Err(problem(&format!("has {n_heads} heads, {n_kv_heads} key heads and the scale {scale}")));
@@ -164,12 +174,14 @@ impl StackEntry {
             let fixed = self.fixed.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
             let gated = self.gated.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
             let mixer = self.mixer.as_ref().and_then(|mixer| mixer.at(idx)).unwrap_or_default();
+            let latent = self.latent.as_ref().and_then(|latent| latent.at(idx)).flatten();
             let mlp = self.mlp.as_ref().and_then(|mlp| mlp.at(idx)).flatten();
             Ok(LayerSpec {
                 mixer,
                 n_heads,
                 n_kv_heads,
                 d_head,
+                d_value,
                 scale,
                 window,
                 softcap,
@@ -178,6 +190,7 @@ impl StackEntry {
                 sink,
                 fixed,
                 gated,
+                latent,
                 mlp,
             })
         };

@@ -198,7 +198,9 @@ fn over_lengths(name: String, value: impl Fn(usize) -> Option<f64>) -> Option<Cu
 fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
     let layers = &capture.model().stack(stack)?.layers;
     if layers.iter().any(|layer| !layer.mixer.is_attention()) {
-        return Some("Some layers have a state in place of attention, whose work and memory follow other formulas");
+        return Some(
+            "Some layers have something else in place of attention, whose work and memory follow other formulas",
+        );
     }
     layers
         .iter()

@@ -7,7 +7,7 @@ use crate::{
     capture::{BlockFacts, BranchNorms, Reads, TowerFacts},
     figure::measure::GRID,
     ids::{HeadId, StackKind},
-    spec::{Experts, MixerKind},
+    spec::{Experts, LayerSpec, MixerKind},
     text::{capitalised, counted, grouped},
 };
 
@@ -196,7 +196,7 @@ impl Layout {
         let rotary = if block.is_rotary { ", rotary" } else { "" };
         let mixer = match block.mixer {
             MixerKind::Attention => "self-attention",
-            MixerKind::GatedDelta => block.mixer.title(),
+            MixerKind::GatedDelta | MixerKind::Mamba2 | MixerKind::ShortConvolution => block.mixer.title(),
         };
         let name = format!("L{layer} {mixer}{rotary}");
         let mlp = scene.layer(stack, layer).and_then(|layer| layer.mlp).map_or_else(
@@ -235,12 +235,12 @@ impl Layout {
         norms: BranchNorms,
         is_parallel: bool,
     ) -> Rect {
-        let (n_heads, n_kv, d_head) =
-            scene.layer(stack, layer).map_or((0, 0, 0), |layer| (layer.n_heads, layer.n_kv_heads, layer.d_head));
+        let (n_heads, n_kv) = scene.layer(stack, layer).map_or((0, 0), |layer| (layer.n_heads, layer.n_kv_heads));
+        let width = scene.layer(stack, layer).map_or_else(String::new, head_width);
         let (n, n_key) = (scene.n(stack.query_side()), scene.n(stack.key_side()));
         let rows = n_heads.div_ceil(HEADS_IN_ROW).max(1) as f32;
         let heads = if n_kv == n_heads { n_heads.to_string() } else { format!("{n_heads} ({n_kv} of keys)") };
-        let shape = format!("{heads} × [{n}, {n_key}], {d_head} wide");
+        let shape = format!("{heads} × [{n}, {n_key}], {width}");
         self.branch(norms, is_parallel, |layout| {
             let rect = layout.narrow(LINE_PT + rows * (HEAD_PT + GRID), kind, name, shape);
             for head in 0..n_heads {
@@ -318,4 +318,10 @@ impl Layout {
             last.target = target;
         }
     }
+}
+
+/// How wide the heads of a layer are.
+fn head_width(layer: &LayerSpec) -> String {
+    let LayerSpec { d_head, d_value, .. } = layer;
+    if d_head == d_value { format!("{d_head} wide") } else { format!("{d_head} wide, values {d_value}") }
 }

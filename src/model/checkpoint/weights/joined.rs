@@ -114,6 +114,21 @@ impl Weights<'_> {
         Ok(weight)
     }
 
+    /// Map `idx` of the `n` that lie one after the other in the tensor `name` `[n, d_out, d_in]`, without a bias.
+    pub fn linear_of_stacked(
+        &mut self,
+        name: &str,
+        (idx, n): (usize, usize),
+        (d_in, d_out): (usize, usize),
+    ) -> Result<Linear, LoadError> {
+        let shape = [n, d_out, d_in];
+        let weight = match self.blocks_of_joined(name, &shape, idx, None)? {
+            Some(weight) => weight,
+            None => self.single_of_joined((name, &shape, Stored::OutIn), idx, None)?,
+        };
+        Ok(Linear { weight, bias: None })
+    }
+
     /// Reads what a tensor holds at `idx` of its first dimension.
     fn read_one(
         &mut self,
