@@ -32,11 +32,11 @@ pub struct DiverseScene {
     pub rows: Vec<DiverseRow>,
 }
 
-type Measure = fn(&DiverseRow) -> Option<Estimate>;
+/// A title, how numbers are written, and where they come from.
+type Measured = (&'static str, fn(f64) -> String, fn(&DiverseRow) -> Option<Estimate>);
 
 impl DiverseScene {
-    /// What is drawn: a title, the numbers as they are written, and where they come from.
-    const CHARTS: [(&'static str, fn(f64) -> String, Measure); N_CHARTS] = [
+    const CHARTS: [Measured; N_CHARTS] = [
         ("Conicity of the states", decimal_text, |row| Some(row.conicity)),
         ("τ of attention and gradient", decimal_text, |row| row.tau),
         ("Change under shuffled weights", weight_text, |row| Some(row.permuted)),

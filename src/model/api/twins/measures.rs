@@ -116,7 +116,9 @@ impl Twins {
             found.iter().map(|of| (SplitMix::new(of.text as u64), of.attention.clone())).collect();
         let mut moved = vec![Vec::with_capacity(N_PERMUTATIONS); found.len()];
         for _ in 0..N_PERMUTATIONS {
-            orders.iter_mut().for_each(|(random, row)| random.shuffle(row));
+            for (random, row) in &mut orders {
+                random.shuffle(row);
+            }
             let nth_of = |text: usize| batch.at.iter().position(|at| *at == text).unwrap_or(0);
             let attention = padded(batch, &self.device, |text, token| orders[nth_of(text)].1[token])?;
             let rows = maps.probabilities(&attention, states)?.to_vec2::<f32>()?;
