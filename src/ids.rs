@@ -124,6 +124,7 @@ impl StackKind {
     }
 
     /// The stack in whose layers it stands and whose stream it adds to: itself, but for attention to another sequence.
+    #[must_use]
     pub const fn host(self) -> Self {
         match self {
             Self::Cross => Self::Decoder,

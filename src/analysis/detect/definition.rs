@@ -63,6 +63,27 @@ const ALL_STACKS: &str = "decoders, encoders, cross-attention and pictures";
 const OF_PATCHES: Definition =
     Definition { name: "", title: "", meaning: "", formula: "", threshold: None, applies: "pictures" };
 
+/// Whether patches of a brightness look at each other.
+const BRIGHTNESS: Definition = Definition {
+    name: "brightness",
+    title: "Brightness",
+    meaning: "Correlation of the brightness of patches that attend to each other",
+    formula: "Pearson correlation of the brightness of i and j, weighted by A[i, j]",
+    ..OF_PATCHES
+};
+
+/// How narrowly much later sentences look back.
+const RECEIVER: Definition = Definition {
+    name: "receiver",
+    title: "Receiver",
+    meaning: "How much the attention from much later sentences narrows on few sentences: the excess kurtosis \
+              of the mean weight that each sentence has from the tokens of those four and more behind it \
+              (Bogdan et al. 2025)",
+    formula: "kurtosis over sentences s of the mean over s′ ≥ s+4 of the mean of A[i in s′, j in s]",
+    threshold: None,
+    applies: "decoders that read at least eight sentences",
+};
+
 impl Detector {
     /// Every detector.
     pub const ALL: [Self; 15] = [
@@ -181,16 +202,7 @@ impl Detector {
                 threshold: None,
                 applies: ALL_STACKS,
             },
-            Self::Receiver => &Definition {
-                name: "receiver",
-                title: "Receiver",
-                meaning: "How much the attention from much later sentences narrows on few sentences: the excess kurtosis \
-                          of the mean weight that each sentence has from the tokens of those four and more behind it \
-                          (Bogdan et al. 2025)",
-                formula: "kurtosis over sentences s of the mean over s′ ≥ s+4 of the mean of A[i in s′, j in s]",
-                threshold: None,
-                applies: "decoders that read at least eight sentences",
-            },
+            Self::Receiver => &RECEIVER,
             Self::Distance => &Definition {
                 name: "distance",
                 title: "Distance",
@@ -207,13 +219,7 @@ impl Detector {
                 formula: "mean of cos(hue i − hue j) weighted by A[i, j], less the same with equal weights",
                 ..OF_PATCHES
             },
-            Self::Brightness => &Definition {
-                name: "brightness",
-                title: "Brightness",
-                meaning: "Correlation of the brightness of patches that attend to each other",
-                formula: "Pearson correlation of the brightness of i and j, weighted by A[i, j]",
-                ..OF_PATCHES
-            },
+            Self::Brightness => &BRIGHTNESS,
         }
     }
 
