@@ -132,6 +132,8 @@ fn one_feature(
     target: Target,
 ) -> Result<Report, LabError> {
     let kind = lab.model.spec().stacks.first().map(|stack| stack.kind).unwrap_or_default();
+    // The answer carries the run that it is of.
+    lab.plain()?;
     let capture = lab.run(Sites::of(&[sae.site]), Logits::Skip)?;
     let rows = rows_of(sae, capture.stack(kind).map_or(&[][..], |stack| &stack.layers))?;
     let value = |row: &Vec<f32>| {

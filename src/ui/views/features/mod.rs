@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use eframe::egui::{CursorIcon, Rect, RichText, Role, ScrollArea, Sense, Ui, UiBuilder, WidgetInfo, vec2};
 
-use super::{Canvas, controls, display_list::ScenePainter, scale::Footer, selectors, states, studies::Told, tooltip};
+use super::{Canvas, controls, display_list::ScenePainter, scale::Footer, states, studies::Told, tooltip};
 use crate::{
     analysis::sae::CorpusFeatures,
     figure::{
@@ -49,8 +49,13 @@ impl Canvas for FeaturesView {
     }
 
     fn choosers_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let mut own = |ui: &mut Ui| told(cx).run_ui(ui, cx);
-        selectors::choosers_ui(ui, cx, selectors::HeadsIn::Row, Some(&mut own));
+        // Of all heads: there is none to choose.
+        ui.horizontal_wrapped(|ui| {
+            told(cx).run_ui(ui, cx);
+            if let Some(folder) = &cx.pane.options.features.sae {
+                controls::caption_ui(ui, cx.theme, format!("Dictionary {folder}"));
+            }
+        });
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {

@@ -4,7 +4,7 @@ use std::{ops::RangeInclusive, sync::Arc};
 
 use eframe::egui::{ComboBox, DragValue, RichText, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, vec2};
 
-use super::{Canvas, controls, display_list::ScenePainter, scale::Footer, selectors, studies::Told, tooltip};
+use super::{Canvas, controls, display_list::ScenePainter, scale::Footer, studies::Told, tooltip};
 use crate::{
     analysis::probe::{CorpusProbe, Labelling, LayerSpan, probed_sites},
     figure::{
@@ -27,11 +27,11 @@ impl Canvas for ProbeView {
     }
 
     fn choosers_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let mut own = |ui: &mut Ui| {
+        // Of all heads: there is none to choose.
+        ui.horizontal_wrapped(|ui| {
             what_ui(ui, cx);
             told(cx).run_ui(ui, cx);
-        };
-        selectors::choosers_ui(ui, cx, selectors::HeadsIn::Row, Some(&mut own));
+        });
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
