@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     ViewOptions,
     views::{
-        Facts, ViewSpec, atlas, average, cost, debate, diagram, distance, experts, features, grid, headpage, heads,
+        Facts, ViewSpec, atlas, average, cost, debate, diagram, dictionary, distance, experts, grid, headpage, heads,
         heatmap, image, lab, matrix, paths, positions, probe, scatter, simplex, states, text, why, writing,
     },
 };
@@ -45,7 +45,7 @@ pub enum ViewKind {
     /// Linear probes over many inputs.
     Probe,
     /// Features of a dictionary over many inputs.
-    Features,
+    Dictionary,
     /// What explains a prediction.
     Lab,
     /// One weight step by step.
@@ -81,7 +81,7 @@ const VIEWS: &[&ViewSpec] = &[
     &average::SPEC,
     &debate::SPEC,
     &probe::SPEC,
-    &features::SPEC,
+    &dictionary::SPEC,
     &lab::SPEC,
     &why::SPEC,
     &simplex::SPEC,

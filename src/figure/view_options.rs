@@ -9,9 +9,9 @@ use super::{
         average::AverageOptions,
         cost::CostOptions,
         debate::DebateChoices,
+        dictionary::FeatureChoices,
         distance::ShownCorrelation,
         experts::ExpertsOptions,
-        features::FeatureChoices,
         grid::GridOptions,
         headpage::HeadPageOptions,
         heads::{HeadsOptions, layout::Placing},
@@ -64,7 +64,7 @@ pub struct ViewOptions {
     pub average: AverageOptions,
     pub debate: DebateChoices,
     pub probe: ProbeChoices,
-    pub features: FeatureChoices,
+    pub dictionary: FeatureChoices,
     pub lab: LabOptions,
     pub paths: PathsOptions,
     pub why: WhyOptions,
@@ -122,22 +122,22 @@ impl ViewOptions {
 
     /// Which dictionary's features are listed, and how.
     pub const fn listed(&self) -> &FeatureChoices {
-        &self.features
+        &self.dictionary
     }
 
     /// Lists features of the dictionary in a folder from now on.
     pub fn read_features_of(&mut self, folder: String) {
-        self.features = FeatureChoices { sae: Some(folder), feature: None, ..self.features.clone() };
+        self.dictionary = FeatureChoices { sae: Some(folder), feature: None, ..self.dictionary.clone() };
     }
 
     /// Shows another feature of the dictionary.
     pub const fn show_feature(&mut self, feature: Option<usize>) {
-        self.features.feature = feature;
+        self.dictionary.feature = feature;
     }
 
     /// The feature of a dictionary that is shown, where one was chosen.
     pub const fn shown_feature(&self) -> Option<usize> {
-        self.features.feature
+        self.dictionary.feature
     }
 
     /// Where queries and keys of lines stand, to be changed.

@@ -12,7 +12,7 @@ use crate::{
         probe::{CorpusProbe, ProbeQuestion, ProbeVectors},
         sae::CorpusFeatures,
     },
-    figure::views::{Study, features::FeatureChoices, probe::ProbeChoices},
+    figure::views::{Study, dictionary::FeatureChoices, probe::ProbeChoices},
     ids::JobId,
     model::Progress,
     protocol::{BegunStudy, Failure, Lane, LensFile, Request, StudyAnswer, StudyOrder, Update},

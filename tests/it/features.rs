@@ -10,7 +10,7 @@ use attnscope::{
     },
     cli::open::OpenOptions,
     corpus::list::ListOptions,
-    figure::views::{Study, features::FeatureChoices},
+    figure::views::{Study, dictionary::FeatureChoices},
     ids::{DocumentId, JobId, ModelId, StackKind},
     lab::{FeatureOptions, LabRun, MethodCall, Target, feature_sources},
     model::{Input, RunPlan, Site, Sites, open_sae, uninterrupted},
@@ -219,12 +219,12 @@ fn the_list_and_the_page_of_a_feature_are_in_the_window() {
     assert_eq!((found.n_done, found.texts.len(), found.d_sae), (3, 3, 24));
     let options = OpenOptions { model: Some("demo:gpt".to_owned()), ..OpenOptions::default() };
     let mut window = Window::with_size(options, [1400.0, 1000.0]);
-    window.show(ViewKind::Features);
+    window.show(ViewKind::Dictionary);
     assert!(window.shows("open the folder that SAELens saved"), "an empty view says what is missing");
     window.app().request(Command::Corpus(CorpusCommand::Open(CorpusSource::path(&path))));
     window.settle();
     let mut options = window.app().session().pane().options.clone();
-    options.features.sae = Some(folder("standard"));
+    options.dictionary.sae = Some(folder("standard"));
     window.app().request(Command::SetViewOptions(options));
     window.settle();
     window.click("Count the features");
@@ -248,18 +248,18 @@ fn the_list_and_the_page_of_a_feature_are_in_the_window() {
     let row = format!("Feature {other}: fires at");
     window.harness.get_by_label_contains(&row).click();
     window.settle();
-    assert_eq!(window.app().session().pane().options.features.feature, Some(other));
+    assert_eq!(window.app().session().pane().options.dictionary.feature, Some(other));
     let (with, _) = found.activations.correlated(other, 24)[0];
     window.harness.get_by_role_and_label(Role::Button, &format!("Show feature {with}")).click();
     window.settle();
-    assert_eq!(window.app().session().pane().options.features.feature, Some(with));
+    assert_eq!(window.app().session().pane().options.dictionary.feature, Some(with));
     // A text opens as an input beside it.
     let text = found.counts.features[with].texts[0].text;
     window.harness.get_by_role_and_label(Role::Button, &format!("Open input {}", text + 1)).click();
     window.settle();
     assert_eq!(window.app().session().document().experiment.text, TEXTS[text]);
     let views: Vec<ViewKind> = window.app().session().panes.iter().map(|pane| pane.view).collect();
-    assert_eq!(views[0], ViewKind::Features);
+    assert_eq!(views[0], ViewKind::Dictionary);
 }
 
 #[test]
@@ -272,9 +272,9 @@ fn a_dictionary_that_is_opened_is_the_one_of_the_view_and_of_both_methods() {
     let job = play.session.document().model.job().unwrap();
     play.hears(job, EventKind::Load(LoadAnswer::IsSae(folder("topk").into())));
     let options = &play.session.pane().options;
-    assert_eq!(options.features.sae.as_deref(), Some(&*folder("topk")));
+    assert_eq!(options.dictionary.sae.as_deref(), Some(&*folder("topk")));
     assert!(["sae", "feature"].iter().all(|column| options.lab.turned[*column]["sae"] == folder("topk").as_str()));
-    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Features)));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Dictionary)));
     play.asked.clear();
     play.does(Command::InPane(PaneCommand::Study));
     assert!(play.asked_names().is_empty(), "without a corpus there is nothing to count");

@@ -12,7 +12,7 @@ use crate::{
     corpus::list::InputList,
     figure::{
         spec::{FigureSpec, Measurements},
-        views::{Study, features::FeatureChoices, probe::ProbeChoices},
+        views::{Study, dictionary::FeatureChoices, probe::ProbeChoices},
     },
     model::{Model, open_sae},
     worker::{

@@ -23,11 +23,11 @@ pub(super) mod controls;
 mod cost;
 mod debate;
 mod diagram;
+mod dictionary;
 mod display_list;
 mod display_menu;
 mod distance;
 mod experts;
-mod features;
 mod fields;
 mod frame;
 mod grid;
@@ -127,7 +127,7 @@ pub struct Views {
     average: average::AverageView,
     debate: debate::DebateView,
     probe: probe::ProbeView,
-    features: features::FeaturesView,
+    dictionary: dictionary::FeaturesView,
     lab: lab::LabView,
     paths: paths::PathsView,
     why: why::WhyView,
@@ -233,7 +233,7 @@ impl Views {
             ViewKind::Average => &mut self.average,
             ViewKind::Debate => &mut self.debate,
             ViewKind::Probe => &mut self.probe,
-            ViewKind::Features => &mut self.features,
+            ViewKind::Dictionary => &mut self.dictionary,
             ViewKind::Lab => &mut self.lab,
             ViewKind::Why => &mut self.why,
             ViewKind::Simplex => &mut self.simplex,

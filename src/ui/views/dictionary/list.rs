@@ -31,7 +31,7 @@ pub struct FeatureList {
 
 impl FeatureList {
     fn listed(&mut self, cx: &ViewCtx<'_>, found: &Arc<CorpusFeatures>) -> Arc<Vec<usize>> {
-        let order = cx.pane.options.features.order;
+        let order = cx.pane.options.dictionary.order;
         let key = (Same(Arc::clone(found)), order, self.sought.clone());
         let sought = &self.sought;
         self.listed.get_or_update(key, || Arc::new(found.listed(order, sought)))
@@ -39,7 +39,7 @@ impl FeatureList {
 
     /// The feature that is shown: the one that was chosen, if the dictionary has it, else the first of the list.
     pub fn chosen(&mut self, cx: &ViewCtx<'_>, found: &Arc<CorpusFeatures>) -> Option<usize> {
-        let chosen = cx.pane.options.features.feature.filter(|feature| *feature < found.d_sae);
+        let chosen = cx.pane.options.dictionary.feature.filter(|feature| *feature < found.d_sae);
         chosen.or_else(|| self.listed(cx, found).first().copied())
     }
 
@@ -51,7 +51,7 @@ impl FeatureList {
             ui.add(field).accessible_name("Find a feature");
             controls::edit_options(cx, |options| {
                 let all = FeatureOrder::CHOICES.map(|(order, _, title)| (order, title));
-                controls::choice_ui(ui, "Sort features", &mut options.features.order, &all);
+                controls::choice_ui(ui, "Sort features", &mut options.dictionary.order, &all);
             });
         });
         let listed = self.listed(cx, found);
@@ -91,6 +91,6 @@ fn row_ui(ui: &mut Ui, cx: &ViewCtx<'_>, found: &CorpusFeatures, feature: usize,
         inside.add(Label::new(RichText::new(text).size(text_size::SMALL).color(color)).selectable(false));
     }
     if row.clicked() {
-        controls::edit_options(cx, |options| options.features.feature = Some(feature));
+        controls::edit_options(cx, |options| options.dictionary.feature = Some(feature));
     }
 }

@@ -21,7 +21,7 @@ use crate::{
 
 /// The view.
 pub const SPEC: ViewSpec = ViewSpec {
-    kind: ViewKind::Features,
+    kind: ViewKind::Dictionary,
     label: "Features",
     name: "features",
     former_names: &[],
@@ -31,8 +31,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     pages: None,
     facts: Facts::studies(Study::Features),
     extent: FigureExtent::Stack,
-    options: &["features"],
-    fields: |options, _, visit| options.features.visit(visit),
+    options: &["dictionary"],
+    fields: |options, _, visit| options.dictionary.visit(visit),
     said: None,
     color_map: spec::color_map,
     needs: |_, _| vec![Site::Pattern],

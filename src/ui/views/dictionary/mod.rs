@@ -13,7 +13,7 @@ use crate::{
         Scene as _,
         views::{
             Study,
-            features::{FeatureScene, Spot},
+            dictionary::{FeatureScene, Spot},
         },
     },
     ids::CaptureId,
@@ -52,7 +52,7 @@ impl Canvas for FeaturesView {
         // Of all heads: there is none to choose.
         ui.horizontal_wrapped(|ui| {
             told(cx).run_ui(ui, cx);
-            if let Some(folder) = &cx.pane.options.features.sae {
+            if let Some(folder) = &cx.pane.options.dictionary.sae {
                 controls::caption_ui(ui, cx.theme, format!("Dictionary {folder}"));
             }
         });
@@ -60,7 +60,7 @@ impl Canvas for FeaturesView {
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let told = told(cx);
-        if cx.pane.options.features.sae.is_none() {
+        if cx.pane.options.dictionary.sae.is_none() {
             let what = "Features are those of a sparse autoencoder: open the folder that SAELens saved, or drop it";
             states::Nothing::from(what).by(UiCommand::OpenFolder).ui(ui, cx);
             return None;
@@ -137,7 +137,7 @@ fn spot_ui(ui: &Ui, cx: &ViewCtx<'_>, (rect, spot): (Rect, Spot), nth: usize) {
     if place.on_hover_cursor(CursorIcon::PointingHand).clicked() {
         match spot {
             Spot::Text(input) => cx.send(Command::Corpus(CorpusCommand::Show(input))),
-            Spot::Feature(feature) => controls::edit_options(cx, |options| options.features.feature = Some(feature)),
+            Spot::Feature(feature) => controls::edit_options(cx, |options| options.dictionary.feature = Some(feature)),
         }
     } else if ui.rect_contains_pointer(rect) {
         tooltip::at_pointer(ui, |ui| drop(ui.label(name)));
@@ -162,7 +162,7 @@ fn asked(cx: &ViewCtx<'_>) -> Result<Arc<crate::analysis::explain::report::Repor
 
 /// What is said of the features as they are to be counted now.
 fn told(cx: &ViewCtx<'_>) -> Told {
-    let choices = &cx.pane.options.features;
+    let choices = &cx.pane.options.dictionary;
     Told {
         study: Study::Features,
         what: "Run every input and count where each feature of the dictionary fires",
