@@ -48,6 +48,7 @@ pub struct OptionField<'a> {
     /// Why alternatives of a choice cannot be chosen now, by their index.
     pub obstacles: Vec<Option<String>>,
     pub counts: Counts,
+    pub made: Made,
 }
 
 /// When a change of an option counts.
@@ -57,6 +58,16 @@ pub enum Counts {
     AtOnce,
     /// When its control is let go: what follows takes a while.
     WhenLetGo,
+}
+
+/// How the file comes about that an option names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Made {
+    /// It is given.
+    #[default]
+    Elsewhere,
+    /// It is given, or the window fits it over the corpus that is open.
+    OverCorpus,
 }
 
 /// Where an option is offered.
@@ -128,6 +139,7 @@ impl<'a> OptionField<'a> {
             obstacle: None,
             obstacles: Vec::new(),
             counts: Counts::AtOnce,
+            made: Made::Elsewhere,
         }
     }
 
@@ -171,6 +183,12 @@ impl<'a> OptionField<'a> {
     #[must_use]
     pub fn settles(self) -> Self {
         Self { counts: Counts::WhenLetGo, ..self }
+    }
+
+    /// The same, of a file that the window can fit over a corpus.
+    #[must_use]
+    pub fn made_over_corpus(self) -> Self {
+        Self { made: Made::OverCorpus, ..self }
     }
 
     /// The same without a default on the command line.

@@ -1,6 +1,12 @@
 //! Sparse autoencoders: dictionaries of features that were learnt from one site, in the forms that `SAELens` writes.
 
+mod alignment;
+mod of_corpus;
+
 use rayon::prelude::*;
+
+pub use alignment::{BasisShare, basis_shares, cosines};
+pub use of_corpus::{Activations, CorpusFeatures, FeatureOrder, FeatureQuestion, MOST_BYTES};
 
 use super::explain::report::{LabQuestion, MethodSpec};
 use crate::capture::Site;
@@ -72,6 +78,15 @@ pub struct Sae {
     pub decoder_bias: Vec<f32>,
     /// What a reader should know about its use here.
     pub notes: Vec<String>,
+}
+
+/// What a feature reads of a vector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeatureReading {
+    /// What it adds for each number of the vector, `[d_in]`.
+    pub direction: Vec<f64>,
+    /// The feature before its activation, biases included.
+    pub value: f64,
 }
 
 /// An input as the dictionary sees it, and what turns its output back.
@@ -151,6 +166,30 @@ impl Sae {
         found.into_iter().map(|(at, value)| (at, value as f32)).collect()
     }
 
+    /// What a feature reads of the vector `[d_in]` that it is told of, with what is done to that vector first taken as it is.
+    pub fn reading(&self, feature: usize, x: &[f32]) -> FeatureReading {
+        let Prepared { x: prepared, scale, .. } = self.prepared(x);
+        let column = self.encoder.iter().skip(feature).step_by(self.d_sae.max(1));
+        let at = |all: &[f32]| all.get(feature).map_or(0.0, |value| f64::from(*value));
+        let (factor, bias) = match &self.activation {
+            Activation::Gated { r_mag, b_mag, .. } => (at(r_mag).exp(), at(b_mag)),
+            Activation::TopK { rescaled: true, .. } => {
+                let length = self.length(feature);
+                (length, length * at(&self.encoder_bias))
+            }
+            Activation::Standard | Activation::JumpRelu(_) | Activation::TopK { .. } => (1.0, at(&self.encoder_bias)),
+        };
+        let column: Vec<f64> = column.map(|weight| factor * f64::from(*weight)).collect();
+        let value = prepared.iter().zip(&column).map(|(x, weight)| x * weight).sum::<f64>() + bias;
+        let mut direction: Vec<f64> = column.into_iter().map(|weight| weight / scale).collect();
+        // Without its mean a vector is read by what is left of the direction without its own.
+        if self.centred || self.input_norm == InputNorm::Layer {
+            let mean = direction.iter().sum::<f64>() / direction.len().max(1) as f64;
+            direction.iter_mut().for_each(|weight| *weight -= mean);
+        }
+        FeatureReading { direction, value }
+    }
+
     /// Length of what a feature writes.
     fn length(&self, feature: usize) -> f64 {
         self.direction(feature).iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt()
@@ -203,10 +242,22 @@ pub struct FeatureCount {
     pub texts: Vec<FiringText>,
 }
 
+impl FeatureCount {
+    /// Its mean where it fires; 0 where it never does.
+    pub fn mean(&self) -> f64 {
+        if self.n > 0 { self.sum / self.n as f64 } else { 0.0 }
+    }
+}
+
 impl FeatureCounts {
     /// Nothing yet of `d_sae` features, which each keep so many texts.
     pub fn new(d_sae: usize, n_texts: usize) -> Self {
         Self { n_tokens: 0, features: vec![FeatureCount::default(); d_sae], n_texts }
+    }
+
+    /// Whether so many texts are kept of each feature.
+    pub const fn keeps(&self, n_texts: usize) -> bool {
+        self.n_texts == n_texts
     }
 
     /// Adds the features of the tokens of a text, each with its position.

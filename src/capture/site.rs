@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::{Matrix, PerHead, ShapeError};
 use crate::spec::MixerKind;
@@ -288,6 +288,19 @@ impl Site {
             Some(head) => format!("{words} L{layer}H{head}"),
             None => format!("{words} layer {layer}"),
         }
+    }
+}
+
+impl Serialize for Site {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Site {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::from_name(&name).ok_or_else(|| D::Error::custom(format!("there is no site {name}")))
     }
 }
 

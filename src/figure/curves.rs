@@ -10,6 +10,7 @@ use super::{
     multiples::{Around, MEAN_PT, axes, grid, named_below, numbers_below, square},
     palette::Dash,
     pen::Pen,
+    views::axes::Axes,
 };
 use crate::analysis::bootstrap::Estimate;
 
@@ -41,13 +42,28 @@ pub(super) struct CurveChart<'a> {
 }
 
 impl CurveChart<'_> {
-    pub fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        let n_curves = self.curves.iter().filter(|curve| !curve.points.is_empty()).count();
+    /// Curves that are drawn.
+    fn n_curves(&self) -> usize {
+        self.curves.iter().filter(|curve| !curve.points.is_empty()).count()
+    }
+
+    /// The room around its frame, which the legend decides about.
+    fn around(&self) -> Around {
         let [left, above, right, below] = AROUND_PT;
-        let below = below + (n_curves + self.levels.len()).saturating_sub(2) as f32 * LINE_PT;
-        let rect = Around([left, above, right, below]).titled(self.title, area, pen);
+        Around([left, above, right, below + (self.n_curves() + self.levels.len()).saturating_sub(2) as f32 * LINE_PT])
+    }
+
+    /// Its frame in an area, and its axes.
+    pub fn frame(&self, area: Rect) -> (Rect, Axes) {
+        let frame = self.around().frame(area);
+        (frame, axes([self.x_range, self.y_range], frame))
+    }
+
+    pub fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let n_curves = self.n_curves();
+        let (rect, axes) = self.frame(area);
+        self.around().titled(self.title, area, pen);
         let (text, weak) = (pen.palette.text, pen.palette.text_weak);
-        let axes = axes([self.x_range, self.y_range], rect);
         grid(&axes, rect, &|value, _| (self.text)(value), pen);
         numbers_below(&axes, rect, self.scale, pen);
         named_below(self.x, rect, 8.0 * GRID, pen);

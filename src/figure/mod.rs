@@ -24,7 +24,6 @@ pub mod palette;
 pub mod paper;
 pub mod path;
 pub mod pen;
-pub mod probe;
 pub mod rationale;
 pub mod small;
 pub mod spec;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     ViewOptions,
     views::{
-        Facts, ViewSpec, atlas, average, cost, debate, diagram, distance, experts, grid, headpage, heads, heatmap,
-        image, lab, matrix, paths, positions, scatter, simplex, states, text, why, writing,
+        Facts, ViewSpec, atlas, average, cost, debate, diagram, dictionary, distance, experts, grid, headpage, heads,
+        heatmap, image, lab, matrix, paths, positions, probe, scatter, simplex, states, text, why, writing,
     },
 };
 use crate::{capture::Capture, ids::StackKind, options::one_of};
@@ -42,6 +42,10 @@ pub enum ViewKind {
     Average,
     /// Tests of attention as explanation over many inputs.
     Debate,
+    /// Linear probes over many inputs.
+    Probe,
+    /// Features of a dictionary over many inputs.
+    Dictionary,
     /// What explains a prediction.
     Lab,
     /// One weight step by step.
@@ -76,6 +80,8 @@ const VIEWS: &[&ViewSpec] = &[
     &headpage::SPEC,
     &average::SPEC,
     &debate::SPEC,
+    &probe::SPEC,
+    &dictionary::SPEC,
     &lab::SPEC,
     &why::SPEC,
     &simplex::SPEC,

@@ -9,6 +9,7 @@ use super::{
         average::AverageOptions,
         cost::CostOptions,
         debate::DebateChoices,
+        dictionary::FeatureChoices,
         distance::ShownCorrelation,
         experts::ExpertsOptions,
         grid::GridOptions,
@@ -19,6 +20,7 @@ use super::{
         lab::LabOptions,
         paths::PathsOptions,
         positions::PositionsOptions,
+        probe::ProbeChoices,
         scatter::ScatterOptions,
         simplex::SimplexOptions,
         states::StatesOptions,
@@ -61,6 +63,8 @@ pub struct ViewOptions {
     pub headpage: HeadPageOptions,
     pub average: AverageOptions,
     pub debate: DebateChoices,
+    pub probe: ProbeChoices,
+    pub dictionary: FeatureChoices,
     pub lab: LabOptions,
     pub paths: PathsOptions,
     pub why: WhyOptions,
@@ -109,6 +113,31 @@ impl ViewOptions {
     /// Which inputs of a corpus are tested, and how.
     pub const fn tests(&self) -> &DebateChoices {
         &self.debate
+    }
+
+    /// What is probed, and how.
+    pub const fn probed(&self) -> &ProbeChoices {
+        &self.probe
+    }
+
+    /// Which dictionary's features are listed, and how.
+    pub const fn listed(&self) -> &FeatureChoices {
+        &self.dictionary
+    }
+
+    /// Lists features of the dictionary in a folder from now on.
+    pub fn read_features_of(&mut self, folder: String) {
+        self.dictionary = FeatureChoices { sae: Some(folder), feature: None, ..self.dictionary.clone() };
+    }
+
+    /// Shows another feature of the dictionary.
+    pub const fn show_feature(&mut self, feature: Option<usize>) {
+        self.dictionary.feature = feature;
+    }
+
+    /// The feature of a dictionary that is shown, where one was chosen.
+    pub const fn shown_feature(&self) -> Option<usize> {
+        self.dictionary.feature
     }
 
     /// Where queries and keys of lines stand, to be changed.

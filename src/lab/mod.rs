@@ -7,6 +7,7 @@ mod aim;
 mod block_f64;
 mod cost_estimate;
 mod debate;
+mod feature_sources;
 mod head_outputs;
 mod head_writes;
 mod identifiability;
@@ -35,6 +36,7 @@ use crate::{
 pub use aim::{Aim, Target};
 pub use cost_estimate::{Estimate, TimeLimit};
 pub use debate::{debate, debate_readings};
+pub use feature_sources::{FeatureSources, feature_sources};
 pub use head_writes::{HeadWrites, TokenWritten, head_writes};
 pub use identifiability::identifiability;
 pub use method::{LabFocus, Method, MethodPreset, MethodRefusal};

@@ -55,6 +55,8 @@ pub struct DebateOrder {
     pub inputs: Vec<usize>,
     /// What was measured before, to go on from there.
     pub known: Option<Arc<CorpusDebate>>,
+    /// Whether it is answered with what is kept on disk alone, and nothing is run.
+    pub recalls: bool,
 }
 
 /// Where inputs come from.

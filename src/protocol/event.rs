@@ -21,7 +21,7 @@ use crate::{
 
 use super::{
     CaptureFile, CorpusLook, CorpusPlan, CorpusProgress, CorpusSoFar, Failure, JudgeAnswer, Lane, LoadedModel,
-    ModelSource, Outcomes, SessionAnswer, TooLong,
+    ModelSource, Outcomes, SessionAnswer, StudyAnswer, TooLong,
 };
 
 /// An answer, or a sign of life, of one job.
@@ -78,6 +78,8 @@ event_kinds! {
     Corpus(CorpusAnswer),
     /// Tests of attention as an explanation.
     Debate(DebateAnswer),
+    /// What was learnt or counted over a corpus.
+    Study(StudyAnswer),
     Judge(JudgeAnswer),
     /// What can be chosen about a corpus, and what it will take: as far as it is known, and in the end.
     Look(Arc<CorpusLook>),

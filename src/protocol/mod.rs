@@ -12,6 +12,7 @@ mod model;
 mod outcomes;
 mod request;
 mod session_file;
+mod study;
 
 pub use capture_file::CaptureFile;
 pub use corpus::{
@@ -29,3 +30,4 @@ pub use model::{LoadedModel, ModelSource};
 pub use outcomes::Outcomes;
 pub use request::{DrawFor, Explanation, Lane, Request};
 pub use session_file::{LeftBehind, SessionAnswer, SessionRequest};
+pub use study::{BegunStudy, LensFile, StudyAnswer, StudyOrder};

@@ -11,14 +11,14 @@ use crate::{
     },
     capture::{Capture, Edit},
     export::{ExportRequest, FigureRequest},
-    figure::data::DataFormat,
+    figure::{data::DataFormat, views::Study},
     hub::{Plan, RepoId},
     ids::{DocumentId, HeadId, ModelId, PaneId, StackKind},
     lab::{MethodCall, Target, TimeLimit},
     model::{Generation, ImageSource, Input},
 };
 
-use super::{CorpusOrder, DebateOrder, EditRequest, JudgeRequest, ModelSource, SessionRequest};
+use super::{CorpusOrder, DebateOrder, EditRequest, JudgeRequest, ModelSource, SessionRequest, StudyOrder};
 
 /// Work for the background thread.
 #[derive(Clone, Debug)]
@@ -51,6 +51,8 @@ pub enum Request {
     Corpus(Box<CorpusOrder>),
     /// Test attention as an explanation of many inputs. Gives way to everything else but corpora between two inputs.
     Debate(Box<DebateOrder>),
+    /// Learn or count something over many inputs. Gives way to everything else but corpora between two inputs.
+    Study(Box<StudyOrder>),
     /// Ask a model what it says of many inputs. Gives way to everything else between two of them.
     Judge(Box<JudgeRequest>),
     /// Look at many inputs before they are run.
@@ -107,6 +109,7 @@ impl Request {
             Self::Run { document, .. } => Lane::Run(*document),
             Self::Corpus(order) => Lane::Corpus(order.document),
             Self::Debate(order) => Lane::Debate(order.document),
+            Self::Study(order) => Lane::Study(order.document, order.begun.study()),
             Self::Judge(request) => Lane::Judge(request.document),
             Self::LookAtCorpus(_) => Lane::Look,
             Self::Project { pane, .. } => Lane::Project(*pane),
@@ -139,6 +142,8 @@ pub enum Lane {
     Corpus(DocumentId),
     /// Testing attention as an explanation of a document's corpus.
     Debate(DocumentId),
+    /// Learning or counting something over the corpus of a document.
+    Study(DocumentId, Study),
     /// Asking a model what it says of the inputs of a corpus, for a document.
     Judge(DocumentId),
     /// Looking at a corpus before it is run.

@@ -9,6 +9,7 @@ use super::{
     navigation::HistoryDirection, notices::Causes,
 };
 use crate::{
+    figure::views::Study,
     ids::{HeadId, JobId, PaneId, Side},
     lab::{MethodPreset, TimeLimit},
     protocol::{CorpusOptions, LoadAnswer},
@@ -69,6 +70,17 @@ impl Session {
                 let document = documents.find_mut(pane.document);
                 document.map_or_else(Vec::new, |document| document.debate_inputs(pane.options.tests(), jobs.next()))
             }
+            PaneCommand::RecallDebate => {
+                let Some(pane) = panes.get(pane) else { return Vec::new() };
+                let document = documents.find_mut(pane.document);
+                document.map_or_else(Vec::new, |document| document.recall_debate(pane.options.tests(), jobs.next()))
+            }
+            PaneCommand::Study => self.study(pane),
+            PaneCommand::FitLens => {
+                let pane = panes.get(pane);
+                let name = pane.and_then(|pane| documents.of(pane).lens_name());
+                name.map(|name| Effect::SaveLens { name }).into_iter().collect()
+            }
             PaneCommand::Close => {
                 let before = Arrangement::of(panes, documents);
                 let effects = panes.close_pane(pane, documents, notices, jobs);
@@ -76,6 +88,19 @@ impl Session {
                 self.forget_messages();
                 effects
             }
+        }
+    }
+
+    /// Begins the study that the view of a pane shows.
+    fn study(&mut self, pane: PaneId) -> Vec<Effect> {
+        let Self { panes, documents, jobs, .. } = self;
+        let Some(pane) = panes.get(pane) else { return Vec::new() };
+        let Some(document) = documents.find_mut(pane.document) else { return Vec::new() };
+        match pane.view.facts().study {
+            Some(Study::Probe) => document.probe(pane.options.probed(), jobs.next()),
+            Some(Study::Features) => document.count_features(pane.options.listed(), jobs.next()),
+            // A lens has a place to be written to.
+            Some(Study::Lens) | None => Vec::new(),
         }
     }
 
@@ -240,6 +265,10 @@ impl Session {
                 return self.download.on_command(command, &self.settings, &mut self.jobs);
             }
             Command::SaveScreenshot => return vec![Effect::Screenshot],
+            Command::FitLens(path) => {
+                let job = self.jobs.next();
+                return self.active_document().fit_lens(path, job);
+            }
             Command::Figure(command) => {
                 let Self { documents, panes, figures, settings, jobs, .. } = self;
                 return figures.on_command(command, (panes, documents), &mut settings.figures, jobs);
@@ -289,8 +318,13 @@ impl Session {
 
     /// Reads what is shown through a lens or a dictionary that was opened, too.
     pub(super) fn read_through(&mut self, opened: &LoadAnswer) -> Vec<Effect> {
-        let Some((column, option, path)) = explanations::reader_of(opened) else { return Vec::new() };
-        self.panes.active_mut().options.lab.read_through((column, option), path);
+        let Some((readers, path)) = explanations::readers_of(opened) else { return Vec::new() };
+        let options = &mut self.panes.active_mut().options;
+        readers.iter().for_each(|reader| options.lab.read_through(*reader, path));
+        if matches!(opened, LoadAnswer::IsSae(_)) {
+            options.read_features_of(path.display().to_string());
+        }
+        let Some((column, _)) = readers.first() else { return Vec::new() };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let title = MethodPreset::from_name(column).map_or("", |column| column.title);
         let details = format!("It is an option of “{title}” in Explain, where it can be taken away");

@@ -213,6 +213,7 @@ impl Document {
             corpus.is_owed |= corpus.data.is_pending();
             corpus.data.cancel();
             corpus.debate.cancel();
+            corpus.studies = corpus.studies.settled();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Stopping: what each lane leaves behind, and which lanes are stopped together.
 
 use super::{CorpusSheet, Effect, Pane, Session};
-use crate::protocol::Lane;
+use crate::{figure::views::Study, protocol::Lane};
 
 impl Session {
     pub(super) fn cancel(&mut self, lane: Lane) -> Vec<Effect> {
@@ -18,6 +18,7 @@ impl Session {
             | Lane::Session
             | Lane::Corpus(_)
             | Lane::Debate(_)
+            | Lane::Study(..)
             | Lane::Outcomes(_) => {}
             Lane::Judge(id) => {
                 if let Some(document) = self.documents.find_mut(id) {
@@ -80,6 +81,7 @@ impl Session {
             | Lane::Look
             | Lane::Corpus(_)
             | Lane::Debate(_)
+            | Lane::Study(..)
             | Lane::Judge(_)
             | Lane::Outcomes(_)
             | Lane::Project(_)
@@ -101,6 +103,8 @@ impl Session {
         lanes.extend(self.documents.iter().map(|document| Lane::Run(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::Corpus(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::Debate(document.id)));
+        lanes
+            .extend(self.documents.iter().flat_map(|document| Study::ALL.map(|study| Lane::Study(document.id, study))));
         lanes.extend(self.documents.iter().map(|document| Lane::Judge(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::SecondOpinion(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::Measure(document.id)));

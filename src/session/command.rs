@@ -154,6 +154,8 @@ pub enum Command {
     Figure(FigureCommand),
     /// Save, open or keep the session, or something to do with its bookmarks, notes and models.
     Session(SessionCommand),
+    /// Fit a Jacobian lens over the corpus of the document, and write it to this file.
+    FitLens(PathBuf),
     /// Put a text on the clipboard.
     Copy {
         /// What it is, for the message.
@@ -178,6 +180,12 @@ pub enum PaneCommand {
     ListOutcomes,
     /// Test attention as an explanation over the corpus, with the options of the pane; what is known is not measured again.
     Debate,
+    /// Read again what is kept on disk of the tests over the corpus, where there is something.
+    RecallDebate,
+    /// Begin the study that its view shows, with the options of the pane.
+    Study,
+    /// Ask where the lens is to be written that is fitted over the corpus.
+    FitLens,
     /// Ask the laboratory, for a column.
     Explain(&'static str, MethodCall, Target),
     /// Ask the laboratory, for a column, what was not begun because it takes long.
@@ -296,6 +304,10 @@ pub enum Effect {
     },
     /// Ask where to save the session; the choice comes back as [`SessionCommand::SaveTo`].
     SaveSession {
+        name: String,
+    },
+    /// Ask where to save a lens that is fitted; the choice comes back as [`Command::FitLens`].
+    SaveLens {
         name: String,
     },
     /// Put a picture on the clipboard.

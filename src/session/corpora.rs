@@ -111,11 +111,12 @@ impl Document {
     pub(super) fn close_corpus(&mut self) -> Vec<Effect> {
         self.corpus_input = None;
         let tests = self.forget_debate().then_some(Lane::Debate(self.id));
+        let studies = self.forget_studies();
         let runs = self.corpus.take().into_iter().flat_map(|corpus| {
             [(corpus.data.is_pending(), Lane::Corpus(self.id)), (corpus.said.is_pending(), Lane::Judge(self.id))]
         });
         let runs = runs.filter(|(is_pending, _)| *is_pending).map(|(_, lane)| lane);
-        tests.into_iter().chain(runs).map(Effect::Cancel).collect()
+        tests.into_iter().chain(studies).chain(runs).map(Effect::Cancel).collect()
     }
 
     /// Changes which inputs of its corpus are listed and laid out.
@@ -170,6 +171,7 @@ impl Document {
         if self.forget_debate() {
             effects.push(Effect::Cancel(Lane::Debate(self.id)));
         }
+        effects.extend(self.forget_studies().into_iter().map(Effect::Cancel));
         let Some(corpus) = self.corpus.as_deref_mut() else { return effects };
         if matches!(corpus.source, CorpusSource::Captures(_)) {
             return effects;

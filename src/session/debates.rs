@@ -31,10 +31,7 @@ impl Document {
 
     /// The inputs that are tested, by their places in the list: those that were not taken out.
     pub fn tested_inputs(&self, choices: &DebateChoices) -> Vec<usize> {
-        let Some(corpus) = self.corpus.as_deref() else { return Vec::new() };
-        let n = corpus.data.latest().map_or(0, |so_far| so_far.list.items.len());
-        let removed: std::collections::BTreeSet<usize> = corpus.removed().collect();
-        choices.inputs((0..n).filter(|input| !removed.contains(input)))
+        choices.inputs(self.there().into_iter())
     }
 
     /// Why its corpus cannot be tested, as a sentence.
@@ -61,8 +58,31 @@ impl Document {
         }
     }
 
+    /// Whether it is time to look whether tests of an earlier run of the program are kept: once for each model and corpus.
+    pub fn wants_recall(&self) -> bool {
+        let Some(corpus) = self.corpus.as_deref() else { return false };
+        let is_there = corpus.data.latest().is_some_and(|so_far| so_far.is_whole) && !corpus.data.is_pending();
+        let is_new = matches!(corpus.debate, Loadable::Empty) && !corpus.is_recalled;
+        is_there && is_new && self.debate_obstacle().is_none()
+    }
+
+    /// Has what is kept of its tests read again.
+    pub(super) fn recall_debate(&mut self, choices: &DebateChoices, job: JobId) -> Vec<Effect> {
+        if !self.wants_recall() {
+            return Vec::new();
+        }
+        if let Some(corpus) = self.corpus.as_deref_mut() {
+            corpus.is_recalled = true;
+        }
+        self.order_debate(choices, true, job)
+    }
+
     /// Has its corpus tested; what is known of it is not measured again.
     pub(super) fn debate_inputs(&mut self, choices: &DebateChoices, job: JobId) -> Vec<Effect> {
+        self.order_debate(choices, false, job)
+    }
+
+    fn order_debate(&mut self, choices: &DebateChoices, recalls: bool, job: JobId) -> Vec<Effect> {
         if self.debate_obstacle().is_some() {
             return Vec::new();
         }
@@ -78,6 +98,7 @@ impl Document {
             question: choices.question(),
             inputs,
             known: corpus.debate.latest().cloned(),
+            recalls,
         };
         corpus.debate.start(job);
         vec![Effect::Submit(job, Request::Debate(Box::new(order)))]
@@ -99,8 +120,9 @@ impl Document {
 
     /// Forgets what was found about its corpus; whether that was on its way.
     pub(super) fn forget_debate(&mut self) -> bool {
-        self.corpus
-            .as_deref_mut()
-            .is_some_and(|corpus| std::mem::replace(&mut corpus.debate, Loadable::Empty).is_pending())
+        self.corpus.as_deref_mut().is_some_and(|corpus| {
+            corpus.is_recalled = false;
+            std::mem::replace(&mut corpus.debate, Loadable::Empty).is_pending()
+        })
     }
 }

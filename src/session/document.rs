@@ -14,6 +14,7 @@ use super::{
 use crate::{
     analysis::{PointCloud, head_folder::HeadFolder, timing::Timing},
     capture::Capture,
+    figure::views::Study,
     ids::{DocumentId, ModelId, StackKind},
     model::{Comparison, ImageSource},
     protocol::{CaptureFile, Lane, LoadedModel, ModelSource, Outcomes, TooLong},
@@ -197,8 +198,10 @@ impl Document {
     }
 
     /// The lanes in which it waits for something that ends with it.
-    pub(super) fn lanes(&self) -> [Lane; 5] {
-        [Lane::Load(self.id), Lane::Run(self.id), Lane::Corpus(self.id), Lane::Debate(self.id), Lane::Judge(self.id)]
+    pub(super) fn lanes(&self) -> impl Iterator<Item = Lane> {
+        let id = self.id;
+        let own = [Lane::Load(id), Lane::Run(id), Lane::Corpus(id), Lane::Debate(id), Lane::Judge(id)];
+        own.into_iter().chain(Study::ALL.map(|study| Lane::Study(id, study)))
     }
 
     /// The models that the worker must keep for it.

@@ -11,11 +11,11 @@ use super::{Document, Effect, Focus, LabOptions, Loadable, Pane, provenance::Run
 use crate::{
     analysis::{chain::Chain, cloud_query::QuestionKind, explain::report::Report, head_page::HeadPage},
     capture::{AppliedEdit, Capture, Edit},
-    figure::views::lab::Answered,
+    figure::views::{Study, lab::Answered},
     ids::{CaptureId, HeadId, JobId, ModelId, PaneId, Side},
     lab::{
-        EdgeOptions, Estimate, FieldValues, HeadEffect, LabFocus, MethodCall, MethodPreset, MethodRefusal, Target,
-        TimeLimit, WritesOptions,
+        EdgeOptions, Estimate, FeatureOptions, FieldValues, HeadEffect, LabFocus, MethodCall, MethodPreset,
+        MethodRefusal, Target, TimeLimit, WritesOptions,
     },
     model::{Generation, Input, Progress},
     protocol::{Explanation, ExplanationAnswer, Failure, Lane, LoadAnswer, Request, Update},
@@ -110,17 +110,23 @@ pub struct Explanations {
 /// Where an overlay asks: beside the columns, whose options may be turned while it stays what it is.
 pub(super) const OVERLAY: &str = "overlay";
 
-/// The column and the option that read through what was opened, and where it is; `None` of anything else.
-pub(super) fn reader_of(opened: &LoadAnswer) -> Option<(&'static str, &'static str, &Path)> {
+/// A column of the laboratory with one of its options.
+type Reader = (&'static str, &'static str);
+
+/// The columns and options that read through what was opened, the one that is shown first, and where it is; `None` of
+/// anything else.
+pub(super) fn readers_of(opened: &LoadAnswer) -> Option<(&'static [Reader], &Path)> {
     match opened {
-        LoadAnswer::IsLens(path) => Some(("lens", "jacobian_lens", path)),
-        LoadAnswer::IsSae(path) => Some(("sae", "sae", path)),
+        LoadAnswer::IsLens(path) => Some((&[("lens", "jacobian_lens")], path)),
+        LoadAnswer::IsSae(path) => Some((&[("sae", "sae"), ("feature", "sae")], path)),
         LoadAnswer::Loaded(_) | LoadAnswer::Opened(_) | LoadAnswer::IsCorpus { .. } => None,
     }
 }
 
 /// Where the steps of a weight ask for the parts of its score.
 pub const PARTS: &str = "parts";
+/// Where the page of a feature of a dictionary asks what it writes and where it comes from.
+pub const FEATURE: &str = "feature of the page";
 /// Where the page of a head asks what it writes by its weights, and what it does to the prediction.
 pub const WRITTEN: &str = "written";
 pub const EFFECT: &str = "effect";
@@ -322,6 +328,9 @@ impl Pane {
         if self.view.facts().tells_effects {
             return self.about_head();
         }
+        if self.view.facts().study == Some(Study::Features) {
+            return self.about_feature().into_iter().collect();
+        }
         if !self.view.facts().shows_answers {
             return self.parts(capture).map(|ask| (PARTS, ask)).into_iter().collect();
         }
@@ -334,6 +343,12 @@ impl Pane {
         let read = self.surveys.page(head).map(HeadPage::read_most);
         let written = read.map(|ids| (WRITTEN, WritesOptions::of(head, ids).into()));
         [Some((EFFECT, HeadEffect { head }.into())), written].into_iter().flatten().collect()
+    }
+
+    /// The question about the feature of a dictionary that is shown.
+    fn about_feature(&self) -> Option<(&'static str, MethodCall)> {
+        let choices = self.options.listed();
+        Some((FEATURE, FeatureOptions::of(choices.sae.clone()?, choices.feature?).into()))
     }
 
     /// The question for the parts of the score that its steps lead to.
@@ -449,9 +464,13 @@ impl Pane {
         let wanted = self.wanted(shown);
         let has_parts = self.options.parts_in(self.view).is_some();
         let about_head = self.view.facts().tells_effects;
+        let about_feature = self.view.facts().study == Some(Study::Features);
         let is_shown = |name: &str| {
             let is_part = has_parts && name == PARTS || about_head && [WRITTEN, EFFECT].contains(&name);
-            name == OVERLAY || is_part || wanted.iter().any(|wanted| wanted.column.name == name)
+            name == OVERLAY
+                || name == FEATURE && about_feature
+                || is_part
+                || wanted.iter().any(|wanted| wanted.column.name == name)
         };
         let mut effects = self.explanations.make_room(self.id, (capture, column), is_shown);
         let mut answer = Loadable::Empty;

@@ -268,7 +268,9 @@ pub(super) fn figure(pane: &Pane, documents: &Documents, options: FigureOptions)
     let held = pane.against.filter(|_| pane.view.facts().contrasts).and_then(|other| documents.find(other));
     let against = held.and_then(|other| pane.held_against(document, other));
     let (timing, debate) = (document.shown_timing().cloned(), document.debate().cloned());
-    let measured = Measurements { timing, debate, against };
+    let probe = document.studies().and_then(|studies| studies.probe.latest().cloned());
+    let features = document.studies().and_then(|studies| studies.features.latest().cloned());
+    let measured = Measurements { timing, debate, probe, features, against };
     Some(FigureRequest { spec, capture, cloud, other, answers, measured })
 }
 

@@ -40,6 +40,11 @@ impl Session {
                 document.on_corpus_event(job, update, notices);
             }
             Lane::Debate(id) => documents.find_mut(id)?.on_debate(job, event.update()?),
+            Lane::Study(id, study) => {
+                let fitted = documents.find_mut(id)?.on_study((study, job), event.update()?, notices);
+                panes.begin_with_feature(documents.find(id)?);
+                return fitted.map(|path| self.read_through(&LoadAnswer::IsLens(path)));
+            }
             Lane::Judge(id) => documents.find_mut(id)?.on_judgements(job, event.update()?, notices),
             Lane::Outcomes(id) => documents.find_mut(id)?.on_outcomes(job, event.update()?),
             Lane::Measure(id) => documents.find_mut(id)?.on_timing(job, event.update()?, notices),

@@ -4,11 +4,12 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Map, Value};
 
-use super::{ListCommand, ListOrder, Loadable, Only, Question};
+use super::{ListCommand, ListOrder, Loadable, Only, Question, Studies};
 use crate::{
     analysis::{accuracy::Judgements, debate::CorpusDebate},
     corpus::{Corpus, CorpusView, Filter, Selection, SortBy},
-    protocol::{CorpusOptions, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource},
+    figure::views::Study,
+    protocol::{CorpusOptions, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, Failure},
 };
 
 /// Inputs that were taken out together.
@@ -32,6 +33,10 @@ pub struct OpenCorpus {
     pub data: Loadable<Arc<CorpusSoFar>>,
     /// Tests of attention as an explanation of its inputs.
     pub debate: Loadable<Arc<CorpusDebate>>,
+    /// Whether it was looked whether an earlier run of the program has kept tests of it.
+    pub(super) is_recalled: bool,
+    /// What was learnt or counted over its inputs.
+    pub studies: Studies,
     /// What the list is narrowed to: a part of a text, or `annotation=value`.
     pub filter: String,
     /// What the list is sorted by, and whether from the largest.
@@ -69,6 +74,8 @@ impl OpenCorpus {
             progress: None,
             data: Loadable::Empty,
             debate: Loadable::Empty,
+            is_recalled: false,
+            studies: Studies::default(),
             filter: String::new(),
             sort: (ListOrder::By(SortBy::Source), false),
             said: Loadable::Empty,
@@ -103,7 +110,14 @@ impl OpenCorpus {
         let data = self.data.latest().cloned().map_or(Loadable::Empty, Loadable::Ready);
         let debate = self.debate.latest().cloned().map_or(Loadable::Empty, Loadable::Ready);
         let said = self.said.latest().cloned().map_or(Loadable::Empty, Loadable::Ready);
-        Self { data, debate, said, progress: None, is_owed: false, ..self.clone() }
+        let studies = self.studies.settled();
+        Self { data, debate, studies, said, progress: None, is_owed: false, ..self.clone() }
+    }
+
+    /// What went wrong with it, or with what was made of it.
+    pub fn failure(&self) -> Option<&Failure> {
+        let studies = || Study::ALL.into_iter().find_map(|study| self.studies.failure(study));
+        self.data.failure().or_else(|| self.debate.failure()).or_else(studies)
     }
 
     /// What was run so far.

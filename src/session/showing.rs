@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{Cause, Document, Documents, Effect, Limited, Loadable, Notices, Pane, Panes, Split, ViewKind, jobs::Jobs};
 use crate::{
     capture::Capture,
+    figure::views::Study,
     ids::{DocumentId, HeadId, PaneId},
     protocol::{CaptureFile, Lane},
 };
@@ -160,7 +161,9 @@ impl Panes {
             self.change(pane, documents, |pane: &mut Pane, _| pane.document = heir);
             self.change(pane, documents, |pane, document| pane.adopt(document, shown.as_deref()));
         }
-        [Lane::Load(id), Lane::Run(id), Lane::Corpus(id), Lane::Judge(id)].map(Effect::Cancel).into()
+        let studies = Study::ALL.map(|study| Lane::Study(id, study));
+        let lanes = [Lane::Load(id), Lane::Run(id), Lane::Corpus(id), Lane::Judge(id)];
+        lanes.into_iter().chain(studies).map(Effect::Cancel).collect()
     }
 
     /// Takes away the unchanged copy of a document, with the panes that show it.

@@ -111,6 +111,8 @@ pub enum UiCommand {
     NumbersOfHead,
     /// Measure times of the model by the length of its input.
     MeasureTimes,
+    /// Fit a Jacobian lens over the corpus.
+    FitLens,
     /// Go on with the lecture.
     Lecture,
     /// Go on without it.
@@ -132,7 +134,7 @@ impl UiCommand {
         groups.chain(ViewKind::ALL.into_iter().map(Self::Show)).chain(Self::OTHERS)
     }
 
-    const OTHERS: [Self; 61] = [
+    const OTHERS: [Self; 62] = [
         Self::Views,
         Self::PreviousHead,
         Self::NextHead,
@@ -190,6 +192,7 @@ impl UiCommand {
         Self::Numbers,
         Self::NumbersOfHead,
         Self::MeasureTimes,
+        Self::FitLens,
         Self::Lecture,
         Self::LeaveLecture,
         Self::Help,
@@ -258,6 +261,7 @@ impl UiCommand {
             Self::Numbers => "Numbers by hand",
             Self::NumbersOfHead => "This head by hand",
             Self::MeasureTimes => "Measure time by length",
+            Self::FitLens => "Fit a Jacobian lens over the corpus…",
             Self::Lecture => "Lecture",
             Self::LeaveLecture => "Leave the lecture",
             Self::Help | Self::HelpOn(_) => "Help",
@@ -330,6 +334,9 @@ impl UiCommand {
             Self::NextExample => "Open the next example, or the next stop of the lecture",
             Self::Numbers => "Type inputs and maps, or queries, keys and values, and see what attention makes of them",
             Self::NumbersOfHead => "Take queries, keys and values of the selected head, to change them by hand",
+            Self::FitLens => {
+                "Fit a linear map from each layer to the last over the open corpus, and read layers through it"
+            }
             Self::MeasureTimes => {
                 "Run the model on inputs of several lengths, a few seconds each, and fit a curve to the times"
             }
@@ -381,6 +388,7 @@ impl UiCommand {
             Self::Gallery => &["demos", "tutorial", "getting started"],
             Self::Numbers => &["matrices", "typed numbers", "toy example", "self-attention by hand", "spreadsheet"],
             Self::NumbersOfHead => &["edit q k v", "take head", "matrices"],
+            Self::FitLens => &["J-lens", "tuned lens", "jlens", "train lens"],
             Self::MeasureTimes => &["benchmark", "speed", "latency", "seconds", "profile"],
             Self::Lecture => &["slides", "course", "tour", "tutorial", "teaching", "present"],
             Self::Help => &["shortcuts", "keyboard", "glossary", "about", "manual"],
@@ -463,6 +471,7 @@ impl UiCommand {
             Self::Numbers => Command::Numbers(NumbersCommand::Example(0)),
             Self::NumbersOfHead => Command::Numbers(NumbersCommand::OfHead),
             Self::MeasureTimes => Command::MeasureTimes,
+            Self::FitLens => Command::InPane(PaneCommand::FitLens),
             Self::Lecture => Command::Lecture(LectureCommand::Resume),
             Self::LeaveLecture => Command::Lecture(LectureCommand::Leave),
             Self::Cancel

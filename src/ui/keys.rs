@@ -99,6 +99,7 @@ impl UiCommand {
             | Self::Numbers
             | Self::NumbersOfHead
             | Self::MeasureTimes
+            | Self::FitLens
             | Self::Lecture
             | Self::LeaveLecture
             | Self::ToggleTheme => return None,

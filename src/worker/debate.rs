@@ -22,7 +22,7 @@ pub const MOST_IN_VAIN: usize = 20;
 /// The first result comes after so many inputs.
 const FIRST: usize = 20;
 /// How often inputs are drawn anew for intervals.
-const SAMPLES: usize = 1000;
+pub const SAMPLES: usize = 1000;
 
 /// Measures one input of a corpus, the `nth` from 0.
 ///

@@ -6,12 +6,14 @@ use super::{
     AnalysisEngine, FileEngine, HubEngine, JobControl, SessionEngine, Stop, capture_file,
     changes::{Aids, resolve},
     cloud_thread, corpus, debate,
+    debate_kept::KeptDebate,
     disk_cache::{DiskCache, Fingerprint},
     explain, head_folder,
     idle::give_back,
     patch_sources::Means,
     projector,
     queue::Urgency,
+    studies,
     thread::Engine,
     timing,
 };
@@ -179,16 +181,33 @@ impl ModelEngine {
     }
 
     fn debate(&self, order: DebateOrder, control: &JobControl) -> Result<EventKind, Stop> {
-        let Some(Held { model, .. }) = self.models.get(&order.model) else { return Err(no_model()) };
+        let Some(Held { model, identity, .. }) = self.models.get(&order.model) else { return Err(no_model()) };
         let DebateOrder { list, corpus, question, inputs, known, .. } = &order;
         let names = (model.spec().name.as_str(), corpus.as_str());
-        let mut found = CorpusDebate::begin(names, question.clone(), inputs.clone(), known.as_deref());
+        let keeper = |scratch| KeptDebate::new(scratch, (model, identity), list, &question.options);
+        let keeper = self.scratch.as_ref().map(keeper);
+        let begin = |known: Option<&CorpusDebate>| CorpusDebate::begin(names, question.clone(), inputs.clone(), known);
+        let mut found = begin(known.as_deref());
+        // What an earlier run of the program has found, where that is more.
+        let recalled = keeper.as_ref().and_then(|keeper| keeper.recall(model, &order));
+        if let Some(recalled) = recalled.map(|known| begin(Some(&known))).filter(|it| it.n_done() > found.n_done()) {
+            found = recalled;
+        }
         let gives_way = || control.check().is_ok() && control.is_awaited(Urgency::Corpus);
         let go_on = |progress| if gives_way() { Err(Cancelled) } else { control.report(progress) };
         let tell = |found: &CorpusDebate| {
             control.tell(EventKind::Debate(DebateAnswer::SoFar(Arc::new(CorpusDebate::clone(found)))));
         };
-        match debate::go_on(&mut found, (model, list), &go_on, &mut |found| tell(found)) {
+        if order.recalls {
+            let is_there = found.n_done() > 0 && found.sum_up(list, debate::SAMPLES).is_ok();
+            let answer = is_there.then(|| EventKind::Debate(DebateAnswer::Found(Arc::new(found))));
+            return answer.ok_or(Stop::Cancelled);
+        }
+        let answered = debate::go_on(&mut found, (model, list), &go_on, &mut |found| tell(found));
+        if let Some(keeper) = keeper.filter(|_| found.n_done() > 0) {
+            keeper.keep(&found);
+        }
+        match answered {
             Ok(()) => Ok(EventKind::Debate(DebateAnswer::Found(Arc::new(found)))),
             Err(error) if error.is_cancelled() && control.check().is_ok() => {
                 let known = Some(Arc::new(found));
@@ -308,6 +327,10 @@ impl Engine for ModelEngine {
             Request::Outcomes(_, id) => self.outcomes(id),
             Request::Corpus(order) => self.corpus(*order, control),
             Request::Debate(order) => self.debate(*order, control),
+            Request::Study(order) => match self.models.get(&order.model) {
+                Some(held) => studies::answer(&held.model, *order, control),
+                None => Err(no_model()),
+            },
             Request::Judge(request) => match self.models.get(&request.model) {
                 Some(held) => corpus::judge_for_window(&held.model, *request, control),
                 None => Err(no_model()),

@@ -1,10 +1,14 @@
 //! Vectors of a site over a corpus with labels, for linear probes.
 
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::HashMap,
+    ops::Range,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use super::corpus::input_of;
 use crate::{
-    analysis::probe::{ProbeItems, ProbeSite},
+    analysis::probe::{Labelling, LayerSpan, Pool, ProbeQuestion, ProbeSite, ProbeSummary, ProbeVectors, probe},
     capture::{Capture, LayerCapture, Site, Sites, Token},
     corpus::list::{InputList, Item},
     ids::{HeadId, StackKind},
@@ -12,71 +16,129 @@ use crate::{
     text::{bytes_text, counted},
 };
 
-/// The vector that stands for a text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pool {
-    /// Mean over all tokens but special ones.
-    #[default]
-    Words,
-    /// First token, such as CLS.
-    First,
-    /// Last token.
-    Last,
-}
-
-vocabulary! {
-    Pool: name, words;
-    Words("words", "mean over all tokens but special ones"),
-    First("first", "first token, such as [CLS]"),
-    Last("last", "last token"),
-}
-
-/// What has a label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LabelOf {
-    /// Whole texts: the column with the label.
-    Texts(usize, Pool),
-    /// Words, as spaces part them: the column with as many labels, between spaces or bars.
-    Words(usize),
-}
-
 /// What is recorded of which inputs.
 #[derive(Clone, Copy)]
 pub struct ProbeOrder<'a> {
     pub model: &'a Model,
     pub list: &'a InputList,
     pub how: Preparation,
-    /// At most so many of the first inputs.
-    pub limit: usize,
-    pub site: Site,
-    /// One head of a site with heads; all side by side otherwise.
-    pub head: Option<usize>,
-    pub labels: LabelOf,
+    /// By their places in the list.
+    pub inputs: &'a [usize],
+    pub question: &'a ProbeQuestion,
 }
 
-/// Labelled vectors of each layer, and inputs without.
-#[derive(Clone, Debug, Default)]
-pub struct ProbeVectors {
-    pub items: ProbeItems,
-    pub sites: Vec<ProbeSite>,
-    pub left_out: Vec<(usize, String)>,
-}
-
-/// Numbering and numbers of words, and of classes.
-#[derive(Default)]
+/// Numbers of words, and of classes.
 struct Numbering(HashMap<String, usize>);
 
 impl Numbering {
-    fn of(&mut self, name: &str) -> usize {
-        let next = self.0.len();
-        *self.0.entry(name.to_owned()).or_insert(next)
+    /// As they were given so far.
+    fn going_on(known: &[String]) -> Self {
+        Self(known.iter().cloned().enumerate().map(|(number, name)| (name, number)).collect())
     }
 
-    fn into_list(self) -> Vec<String> {
-        let mut all: Vec<(String, usize)> = self.0.into_iter().collect();
-        all.sort_by_key(|(_, number)| *number);
-        all.into_iter().map(|(name, _)| name).collect()
+    /// The number of a name; a new one is put behind the others.
+    fn of(&mut self, name: &str, known: &mut Vec<String>) -> usize {
+        let next = known.len();
+        *self.0.entry(name.to_owned()).or_insert_with(|| {
+            known.push(name.to_owned());
+            next
+        })
     }
+}
+
+/// Gathers the vectors of an order from the beginning.
+///
+/// # Errors
+/// As [`go_on`].
+pub fn probe_vectors(order: ProbeOrder<'_>, control: &Control<'_>) -> Result<ProbeVectors, ModelError> {
+    let mut found = ProbeVectors::default();
+    go_on(&mut found, order, control)?;
+    Ok(found)
+}
+
+/// Runs the model on the inputs that are missing and keeps the vectors that have labels.
+///
+/// # Errors
+/// When there is no such column, no memory for them, the model has no such site or layer, or `control` says stop, after
+/// which it can be gone on; inputs that cannot be run or have no label are left out.
+pub fn go_on(found: &mut ProbeVectors, order: ProbeOrder<'_>, control: &Control<'_>) -> Result<(), ModelError> {
+    let ProbeOrder { model, list, question, .. } = order;
+    let wrong = |summary: String| ModelError::Input { summary, details: String::new() };
+    let column = question.place(&list.columns).map_err(wrong)?;
+    let stacks = &model.spec().stacks;
+    let stack = stacks.first().map(|stack| stack.kind).unwrap_or_default();
+    let n_layers = stacks.first().map_or(0, |stack| stack.layers.len());
+    if let Some(LayerSpan { last, .. }) = question.layers.filter(|span| span.last >= n_layers) {
+        return Err(wrong(format!("there is no layer {last}: the model has {}", counted(n_layers, "layer"))));
+    }
+    let starts = question.has_embeddings();
+    let sites = [question.site].into_iter().chain(starts.then_some(Site::ResidPre));
+    let plan = RunPlan { sites: Sites::of(&sites.collect::<Vec<_>>()), logits: Logits::Skip, ..RunPlan::default() };
+    if found.sites.is_empty() {
+        let embeddings = || ProbeSite { name: "embeddings".to_owned(), layer: None, ..ProbeSite::default() };
+        let of_layer = |layer| ProbeSite { name: format!("layer {layer}"), layer: Some(layer), ..ProbeSite::default() };
+        found.sites.extend(starts.then(embeddings));
+        found.sites.extend((0..n_layers).filter(|layer| question.has(*layer)).map(of_layer));
+    }
+    let mut classes = Numbering::going_on(&found.items.classes);
+    let mut words = Numbering::going_on(&found.words);
+    let n = order.inputs.len();
+    for nth in found.n_done..n {
+        let (input, go_on) =
+            (order.inputs[nth], |_: Progress| control(Progress { stage: Stage::Inputs, done: nth, total: n }));
+        let Some(item) = list.items.get(input) else { continue };
+        let run =
+            model.encode(&input_of(&item.content, order.how)).and_then(|input| model.forward(&input, &plan, &go_on));
+        let labelled = match &run {
+            Ok(capture) => labelled((list, item), (question, column), capture.query_tokens(stack)),
+            Err(ModelError::Cancelled(_)) => return run.map(drop),
+            Err(error) => Err(error.to_string()),
+        };
+        found.n_done = nth + 1;
+        let (capture, labelled) = match (run, labelled) {
+            (Ok(capture), Ok(labelled)) => (capture, labelled),
+            (_, Err(why)) => {
+                found.left_out.push((input, why));
+                continue;
+            }
+            (Err(error), Ok(_)) => return Err(error),
+        };
+        for of in labelled {
+            for place in &mut found.sites {
+                let vector = vector(&capture, (stack, place.layer), question, &of.tokens).ok_or_else(|| {
+                    ModelError::Edit(format!("it has no vectors of {} in {}", question.site.name(), place.name))
+                })?;
+                place.width = vector.len();
+                place.rows.extend(vector);
+            }
+            found.items.text.push(input);
+            found.items.class.push(classes.of(of.label, &mut found.items.classes));
+            found.items.word.extend(of.word.map(|word| words.of(word, &mut found.words)));
+        }
+        check_memory(model, found, (nth + 1, n))?;
+    }
+    Ok(control(Progress { stage: Stage::Inputs, done: n, total: n })?)
+}
+
+/// Fits probes of vectors that were gathered, on the threads of the model's engine.
+///
+/// # Errors
+/// When there are too few texts or classes, or `control` says stop.
+pub fn fit(
+    model: &Model,
+    found: &ProbeVectors,
+    question: &ProbeQuestion,
+    control: &Control<'_>,
+) -> Result<ProbeSummary, ModelError> {
+    let (n_done, total) = (AtomicUsize::new(0), found.sites.len());
+    let step = |_: usize| {
+        let done = n_done.fetch_add(1, Ordering::Relaxed);
+        control(Progress { stage: Stage::Training, done, total }).is_ok()
+    };
+    let summary = model.engine().install(|| probe(&found.items, &found.sites, &question.options, &step));
+    let summary = summary.map_err(|error| ModelError::Input { summary: error.to_string(), details: String::new() })?;
+    control(Progress { stage: Stage::Training, done: total, total })?;
+    Ok(summary.ok_or(Cancelled)?)
 }
 
 /// One thing with a label: its tokens, its label and its word.
@@ -84,66 +146,6 @@ struct LabelledTokens<'a> {
     tokens: Vec<usize>,
     label: &'a str,
     word: Option<&'a str>,
-}
-
-/// Runs the model on the inputs and keeps the vectors that have labels.
-///
-/// # Errors
-/// When there is no memory for them, the model has no such site, or `control` says stop; inputs that cannot be run or have
-/// no label are left out.
-pub fn probe_vectors(order: ProbeOrder<'_>, control: &Control<'_>) -> Result<ProbeVectors, ModelError> {
-    let ProbeOrder { model, list, site, .. } = order;
-    let stacks = &model.spec().stacks;
-    let stack = stacks.first().map(|stack| stack.kind).unwrap_or_default();
-    let n_layers = stacks.first().map_or(0, |stack| stack.layers.len());
-    let starts = site == Site::ResidPost;
-    let sites = if starts { Sites::of(&[site, Site::ResidPre]) } else { Sites::of(&[site]) };
-    let plan = RunPlan { sites, logits: Logits::Skip, ..RunPlan::default() };
-    let mut found = ProbeVectors::default();
-    if starts {
-        found.sites.push(ProbeSite { name: "embeddings".to_owned(), layer: None, ..ProbeSite::default() });
-    }
-    let of_layer = |layer| ProbeSite { name: format!("layer {layer}"), layer: Some(layer), ..ProbeSite::default() };
-    found.sites.extend((0..n_layers).map(of_layer));
-    let (mut classes, mut words) = (Numbering::default(), Numbering::default());
-    let n = list.items.len().min(order.limit);
-    for (nth, item) in list.items.iter().take(n).enumerate() {
-        let go_on =
-            |_: Progress| -> Result<(), Cancelled> { control(Progress { stage: Stage::Inputs, done: nth, total: n }) };
-        let run =
-            model.encode(&input_of(&item.content, order.how)).and_then(|input| model.forward(&input, &plan, &go_on));
-        let capture = match run {
-            Ok(capture) => capture,
-            Err(ModelError::Cancelled(stop)) => return Err(stop.into()),
-            Err(error) => {
-                found.left_out.push((nth, error.to_string()));
-                continue;
-            }
-        };
-        let labelled = match labelled(list, item, order.labels, capture.query_tokens(stack)) {
-            Ok(labelled) => labelled,
-            Err(why) => {
-                found.left_out.push((nth, why));
-                continue;
-            }
-        };
-        for of in labelled {
-            for (at, place) in found.sites.iter_mut().enumerate() {
-                let vector = vector(&capture, (stack, at, starts), order, &of.tokens).ok_or_else(|| {
-                    ModelError::Edit(format!("it has no vectors of {} in {}", site.name(), place.name))
-                })?;
-                place.width = vector.len();
-                place.rows.extend(vector);
-            }
-            found.items.text.push(nth);
-            found.items.class.push(classes.of(of.label));
-            found.items.word.extend(of.word.map(|word| words.of(word)));
-        }
-        check_memory(model, &found, (nth + 1, n))?;
-    }
-    control(Progress { stage: Stage::Inputs, done: n, total: n })?;
-    found.items.classes = classes.into_list();
-    Ok(found)
 }
 
 /// Stops where the vectors of all inputs, judged by those that are there, would not fit.
@@ -160,23 +162,20 @@ fn check_memory(model: &Model, found: &ProbeVectors, (done, n): (usize, usize)) 
         bytes_text(needed),
         bytes_text(available)
     );
-    Err(ModelError::Input { summary, details: "Read fewer of them with --limit".to_owned() })
+    Err(ModelError::Input { summary, details: "Read fewer of them".to_owned() })
 }
 
 /// The tokens, labels and words of one input.
 fn labelled<'a>(
-    list: &InputList,
-    item: &'a Item,
-    labels: LabelOf,
+    (list, item): (&InputList, &'a Item),
+    (question, column): (&ProbeQuestion, usize),
     tokens: &[Token],
 ) -> Result<Vec<LabelledTokens<'a>>, String> {
-    let (LabelOf::Texts(column, _) | LabelOf::Words(column)) = labels;
     let value = item.values.get(column).and_then(Option::as_deref).map(str::trim).filter(|value| !value.is_empty());
     let value = value.ok_or("it has no label")?;
-    let LabelOf::Words(_) = labels else {
-        let LabelOf::Texts(_, pool) = labels else { return Err("it has no label".to_owned()) };
+    if question.labelling == Labelling::Texts {
         let real = (0..tokens.len()).filter(|position| !tokens[*position].special);
-        let tokens: Vec<usize> = match pool {
+        let tokens: Vec<usize> = match question.pool {
             Pool::Words => real.collect(),
             Pool::First => (0..tokens.len().min(1)).collect(),
             Pool::Last => tokens.len().checked_sub(1).into_iter().collect(),
@@ -186,7 +185,7 @@ fn labelled<'a>(
         } else {
             Ok(vec![LabelledTokens { tokens, label: value, word: None }])
         };
-    };
+    }
     let (text, spans) = item.content.text().zip(list.words_of(item)).ok_or("it has no words")?;
     let tags = labels_in(value);
     if tags.len() != spans.len() {
@@ -206,11 +205,11 @@ pub fn labels_in(cell: &str) -> Vec<&str> {
     if cell.contains('|') { cell.split('|').map(str::trim).collect() } else { cell.split_whitespace().collect() }
 }
 
-/// The mean over some tokens of the vectors at a place; the first place is before all layers where the stream is read.
+/// The mean over some tokens of the vectors of a layer, or of the stream before all layers.
 fn vector(
     capture: &Capture,
-    (stack, at, starts): (StackKind, usize, bool),
-    order: ProbeOrder<'_>,
+    (stack, at): (StackKind, Option<usize>),
+    question: &ProbeQuestion,
     tokens: &[usize],
 ) -> Option<Vec<f32>> {
     let layer = |layer: usize| -> Option<&LayerCapture> { capture.layer(HeadId { stack, layer, head: 0 }) };
@@ -219,10 +218,10 @@ fn vector(
         sum.resize(sum.len().max(first + row.len()), 0.0);
         sum[first..].iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
     };
-    if order.site.is_per_head() {
-        let values = layer(at)?.z()?;
+    if question.site.is_per_head() {
+        let values = layer(at?)?.z()?;
         let [n_heads, _, width] = values.shape();
-        let heads: Vec<usize> = order.head.map_or_else(|| (0..n_heads).collect(), |head| vec![head]);
+        let heads: Vec<usize> = question.head.map_or_else(|| (0..n_heads).collect(), |head| vec![head]);
         for (nth, head) in heads.into_iter().enumerate() {
             let rows = values.head(head)?;
             for token in tokens {
@@ -230,10 +229,9 @@ fn vector(
             }
         }
     } else {
-        let rows = match (starts, at) {
-            (true, 0) => layer(0)?.resid_pre()?,
-            (true, at) => layer(at - 1)?.rows(order.site)?,
-            (false, at) => layer(at)?.rows(order.site)?,
+        let rows = match at {
+            None => layer(0)?.resid_pre()?,
+            Some(at) => layer(at)?.rows(question.site)?,
         };
         for token in tokens {
             add(0, rows.row(*token)?);
@@ -246,7 +244,7 @@ fn vector(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::list::Content;
+    use crate::{analysis::probe::ProbeOptions, corpus::list::Content};
 
     fn token(text: &str, span: Range<usize>, special: bool) -> Token {
         Token { text: text.to_owned(), span, special, ..Token::default() }
@@ -266,22 +264,32 @@ mod tests {
             token("##ers", 9..12, false),
             token("run", 13..16, false),
         ];
+        let of_words = ProbeQuestion {
+            site: Site::ResidPost,
+            head: None,
+            layers: None,
+            column: "tags".to_owned(),
+            labelling: Labelling::Words,
+            pool: Pool::Words,
+            options: ProbeOptions::default(),
+        };
         for tags in ["JJ NNS VB", "JJ|NNS | VB"] {
             let item = item(tags);
-            let found = labelled(&InputList::default(), &item, LabelOf::Words(0), &tokens).unwrap();
+            let found = labelled((&InputList::default(), &item), (&of_words, 0), &tokens).unwrap();
             let told: Vec<_> = found.iter().map(|of| (of.word.unwrap(), of.label, of.tokens.clone())).collect();
             assert_eq!(told, [("New", "JJ", vec![1]), ("Yorkers", "NNS", vec![2, 3]), ("run", "VB", vec![4])]);
         }
         let few = item("JJ NNS");
-        let said = labelled(&InputList::default(), &few, LabelOf::Words(0), &tokens).err().unwrap();
+        let said = labelled((&InputList::default(), &few), (&of_words, 0), &tokens).err().unwrap();
         assert!(said.contains("3 words and 2 labels"), "{said}");
         let whole = item("positive");
+        let of_texts = |pool| ProbeQuestion { labelling: Labelling::Texts, pool, ..of_words.clone() };
         let pooled =
-            |pool| labelled(&InputList::default(), &whole, LabelOf::Texts(0, pool), &tokens).unwrap().remove(0).tokens;
+            |pool| labelled((&InputList::default(), &whole), (&of_texts(pool), 0), &tokens).unwrap().remove(0).tokens;
         assert_eq!(
             [pooled(Pool::Words), pooled(Pool::First), pooled(Pool::Last)],
             [vec![1, 2, 3, 4], vec![0], vec![4]]
         );
-        assert!(labelled(&InputList::default(), &whole, LabelOf::Texts(1, Pool::Words), &tokens).is_err());
+        assert!(labelled((&InputList::default(), &whole), (&of_texts(Pool::Words), 1), &tokens).is_err());
     }
 }

@@ -35,7 +35,7 @@ pub(super) enum Urgency {
 impl Urgency {
     const fn of(lane: Lane) -> Self {
         match lane {
-            Lane::Corpus(_) | Lane::Debate(_) | Lane::Judge(_) => Self::Corpus,
+            Lane::Corpus(_) | Lane::Debate(_) | Lane::Study(..) | Lane::Judge(_) => Self::Corpus,
             Lane::Explain(..) | Lane::Measure(_) => Self::Explaining,
             Lane::Load(_)
             | Lane::Run(_)

@@ -75,6 +75,7 @@ impl Workers {
             | Lane::Run(_)
             | Lane::Corpus(_)
             | Lane::Debate(_)
+            | Lane::Study(..)
             | Lane::Judge(_)
             | Lane::Look
             | Lane::Explain(..)

@@ -6,6 +6,7 @@ use attnscope::{
     analysis::{
         PointCloud,
         cloud_query::{CloudQuery, CloudResult, Survey},
+        detect::TokenCounts,
         head_statistics::{HeadStatistics, Metric, table_of_cloud},
         projection::ProjectionOptions,
     },
@@ -47,7 +48,9 @@ fn numbers_of_a_corpus_are_those_of_the_patterns_of_its_runs() {
             |text: &str| model.forward(&model.encode(&Input::text(text)).unwrap(), &plan, &uninterrupted).unwrap();
         let captures: Vec<Arc<Capture>> = TEXTS.iter().map(|text| Arc::new(run(text))).collect();
         let mut statistics = HeadStatistics::new(model.spec());
-        captures.iter().enumerate().for_each(|(source, capture)| statistics.add(source, capture));
+        let counts = TokenCounts::of_captures(captures.iter().map(Arc::as_ref));
+        let all = captures.iter().enumerate();
+        all.for_each(|(source, capture)| statistics.add(source, capture, Some(&counts)));
         let expected = statistics.tables().remove(0);
         let stack = expected.stack;
         let corpus = Corpus::from_captures(&captures, Kept::default(), u64::MAX).unwrap();
@@ -66,7 +69,7 @@ fn numbers_of_a_corpus_are_those_of_the_patterns_of_its_runs() {
         }
         // Of one run the stored pattern is the same, to the last bit.
         let mut one = HeadStatistics::new(model.spec());
-        one.add(0, &captures[0]);
+        one.add(0, &captures[0], Some(&TokenCounts::of_captures([&*captures[0]])));
         let alone = PointCloud::Input(Arc::clone(&captures[0]));
         assert_eq!(table_of_cloud(&alone, stack, &mut |_, _| true).unwrap().unwrap(), one.tables()[0]);
         assert!(table_of_cloud(&cloud, stack, &mut |done, _| done == 0).is_none(), "it can be stopped");

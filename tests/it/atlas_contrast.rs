@@ -5,6 +5,7 @@ use std::{fs, path::Path, sync::Arc};
 use attnscope::{
     analysis::{
         PointCloud,
+        detect::TokenCounts,
         head_statistics::{HeadStatistics, contrast, contrast_of_clouds},
         reading::store::PatternStore,
         welch::Correction,
@@ -75,7 +76,9 @@ fn the_contrast_of_two_clouds_is_that_of_their_runs_and_others_are_refused() {
     let sides = [runs(&model, &FIRST), runs(&model, &SECOND)];
     let sums = [0, 1].map(|side: usize| {
         let mut statistics = HeadStatistics::new(model.spec());
-        sides[side].iter().enumerate().for_each(|(source, capture)| statistics.add(source, capture));
+        let counts = TokenCounts::of_captures(sides[side].iter().map(Arc::as_ref));
+        let all = sides[side].iter().enumerate();
+        all.for_each(|(source, capture)| statistics.add(source, capture, Some(&counts)));
         statistics
     });
     let expected = contrast(&sums[0], &sums[1], Correction::Holm).remove(0);

@@ -15,7 +15,7 @@ use attnscope::{
         CorpusAnswer, CorpusLook, CorpusOptions, CorpusOrder, CorpusSoFar, CorpusSource, DebateAnswer, DebateOrder,
         Event, EventKind, Failure, Lane, LoadAnswer, ModelSource, Request, RunAnswer,
     },
-    worker::{ModelEngine, Worker},
+    worker::{ModelEngine, Worker, disk_cache::DiskCache},
 };
 
 use crate::worker::{load_from, run_on};
@@ -23,7 +23,11 @@ use crate::worker::{load_from, run_on};
 const CORPUS: JobId = JobId(7);
 
 fn worker(model: &str, engine: model::Engine) -> Worker {
-    let mut worker = Worker::spawn(ModelEngine::with_engine(engine), Arc::new(|| ())).unwrap();
+    worker_of(model, ModelEngine::with_engine(engine))
+}
+
+fn worker_of(model: &str, engine: ModelEngine) -> Worker {
+    let mut worker = Worker::spawn(engine, Arc::new(|| ())).unwrap();
     worker.submit(JobId(1), load_from(ModelSource::Bundled(model.to_owned())));
     let loaded = answer(&mut worker, |kind| !matches!(kind, EventKind::Progress(_)));
     assert!(matches!(loaded.kind, EventKind::Load(LoadAnswer::Loaded(_))), "{loaded:?}");
@@ -310,6 +314,7 @@ fn inputs_of_a_model_without_queries_and_keys_are_listed_and_tested() {
         question: CorpusQuestion { options, epsilon: 0.01, label_column: None },
         inputs: vec![0, 2],
         known: None,
+        recalls: false,
     };
     let mut tested = |order: &DebateOrder| {
         worker.submit(JobId(9), Request::Debate(Box::new(order.clone())));
@@ -322,4 +327,46 @@ fn inputs_of_a_model_without_queries_and_keys_are_listed_and_tested() {
     other.question.label_column = Some("label".to_owned());
     let EventKind::Failed(failure) = tested(&other) else { panic!("there is no such column") };
     assert_eq!(failure.summary, "The inputs have no column label: it has none");
+}
+
+#[test]
+fn tests_are_kept_on_disk_and_gone_on_with_by_the_next_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |order: &DebateOrder| {
+        let cache = DiskCache::at(folder.path().join("cache"), u64::MAX);
+        let mut worker = worker_of("demo:bilstm", ModelEngine::with_engine(engine()).with_scratch(Some(cache)));
+        worker.submit(JobId(9), Request::Debate(Box::new(order.clone())));
+        let is_end = |kind: &EventKind| {
+            matches!(kind, EventKind::Debate(DebateAnswer::Found(_)) | EventKind::Failed(_) | EventKind::Cancelled)
+        };
+        answer(&mut worker, is_end).kind
+    };
+    let texts = folder.path().join("texts.txt");
+    fs::write(&texts, "A dull and slow film\nA fine and warm film\nNot a word of it is new\n").unwrap();
+    let list = Arc::new(attnscope::worker::corpus::read(&texts, &ListOptions::default()).unwrap());
+    let options = DebateOptions { tests: vec![DebateTest::Permutation], ..DebateOptions::default() };
+    let order = |inputs: &[usize], recalls: bool| DebateOrder {
+        document: DocumentId(1),
+        model: ModelId(1),
+        list: Arc::clone(&list),
+        corpus: "Pasted lines".to_owned(),
+        question: CorpusQuestion { options: options.clone(), epsilon: 0.01, label_column: None },
+        inputs: inputs.to_vec(),
+        known: None,
+        recalls,
+    };
+    assert!(matches!(run(&order(&[0, 1, 2], true)), EventKind::Cancelled), "nothing is kept yet");
+    let EventKind::Debate(DebateAnswer::Found(first)) = run(&order(&[0, 2], false)) else { panic!("not tested") };
+    let EventKind::Debate(DebateAnswer::Found(kept)) = run(&order(&[0, 1, 2], true)) else { panic!("not kept") };
+    assert_eq!((kept.instances.as_slice(), kept.missing()), (first.instances.as_slice(), vec![1]));
+    let EventKind::Debate(DebateAnswer::Found(whole)) = run(&order(&[0, 1, 2], false)) else { panic!("not tested") };
+    assert!(whole.is_whole());
+    // Of fewer inputs what is kept of the others stays.
+    assert!(matches!(run(&order(&[1], false)), EventKind::Debate(_)));
+    let EventKind::Debate(DebateAnswer::Found(again)) = run(&order(&[0, 1, 2], true)) else { panic!("not kept") };
+    assert_eq!(again.instances, whole.instances);
+    let other = DebateOptions { seed: 3, ..options.clone() };
+    let mut other_seed = order(&[0], true);
+    other_seed.question.options = other;
+    assert!(matches!(run(&other_seed), EventKind::Cancelled), "other numbers are other results");
 }

@@ -13,7 +13,7 @@ use std::{
 use attnscope::{
     analysis::{
         attention,
-        detect::{Detector, Undefined},
+        detect::{Detector, TokenCounts, Undefined},
         head_statistics::{HeadStatistics, Metric, Quantity, Statistic},
     },
     capture::{Capture, CaptureParts, InputInfo, LayerCapture, PerHead, Site, SiteValues, StackCapture, Token},
@@ -74,7 +74,8 @@ fn toy_with_scores(ids: &[u32], stop: Option<u32>, rows: &[&[f32]], scores: Opti
 
 fn of(captures: &[Capture]) -> HeadStatistics {
     let mut statistics = HeadStatistics::new(captures[0].model());
-    captures.iter().enumerate().for_each(|(source, capture)| statistics.add(source, capture));
+    let counts = TokenCounts::of_captures(captures);
+    captures.iter().enumerate().for_each(|(source, capture)| statistics.add(source, capture, Some(&counts)));
     statistics
 }
 
@@ -104,6 +105,9 @@ fn numbers_of_the_worked_example() {
             ("induction", 0.55),
             // What shuffled rows have is 1/4 and 1/5.
             ("induction-gain", 0.325),
+            // The first token is the only one that is there once: rows 1 and 2 look at it most.
+            ("rare", 0.5),
+            ("rare-gain", 0.179_167),
             ("entropy", 0.795_940),
             ("entropy-fraction", 0.857_971),
             ("token-distance", 1.043),

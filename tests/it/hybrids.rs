@@ -63,7 +63,7 @@ fn what_is_of_distributions_is_not_defined_for_it() {
     assert_eq!(stats::of_head(&capture, STATE), None);
     assert!(stats::of_head(&capture, SOFTMAX).is_some());
     let mut statistics = HeadStatistics::new(&capture.model().clone());
-    statistics.add(0, &capture);
+    statistics.add(0, &capture, None);
     let stack = statistics.of_stack(SELF).unwrap();
     let defined = |head| {
         let sums = stack.head(head).unwrap();

@@ -67,6 +67,7 @@ mod explain;
 /// Pictures and other files out.
 mod export;
 mod families;
+mod features;
 /// Figures as files: SVG, PDF and PNG of one display list.
 mod figure;
 /// A figure's metadata say everything that made it.
@@ -280,6 +281,7 @@ mod spaces;
 mod spans;
 /// Weights of two bytes a number.
 mod stored;
+mod studies;
 /// Made-up captures, a scripted worker and a scripted desktop for other modules.
 mod support;
 /// What newcomers want to do first.

@@ -3,6 +3,7 @@
 //! A detector looks at patterns alone. It says what a head attends to, not what the model uses it for.
 
 mod definition;
+mod frequency;
 mod image;
 mod kinds;
 mod sentences;
@@ -18,10 +19,11 @@ use crate::{
 };
 
 pub use definition::{Definition, Detector};
+pub use frequency::{KeyCounts, TokenCounts, on_rarest};
 pub use kinds::{HeadKinds, KindRanking, kinds};
 
 use image::Patches;
-pub use text::{KnownToken, TokenFacts, largest_offset};
+pub use text::{KnownToken, TokenFacts, known_token, largest_offset};
 
 /// What `attnscope analyze heads` says of itself: it scores heads instead of explaining an output.
 pub const METHOD: MethodSpec = MethodSpec {
@@ -77,6 +79,10 @@ pub enum Undefined {
     NotCausal,
     /// The text has fewer sentences than the detector needs.
     FewSentences,
+    /// The tokens of the corpus were not counted.
+    NotCounted,
+    /// All tokens that are seen are equally frequent.
+    EquallyFrequent,
 }
 
 impl fmt::Display for Undefined {
@@ -97,6 +103,8 @@ impl fmt::Display for Undefined {
             Self::NoDistribution => "its pattern is effective, signed and not a distribution",
             Self::NoSink => "there is no learned sink",
             Self::OneSequence => "queries and keys are tokens of the same sequence",
+            Self::NotCounted => "how often tokens are was not counted over a corpus",
+            Self::EquallyFrequent => "its tokens are equally frequent in the corpus",
             Self::NoVocabulary => "patches of a picture are no tokens of a vocabulary",
             Self::NotCausal => "queries see tokens after themselves",
             Self::FewSentences => "the text has fewer than eight sentences",

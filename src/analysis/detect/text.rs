@@ -8,7 +8,8 @@ use crate::capture::{Matrix, Token, label_sentences, words};
 /// A token's text, its id, and whether it is a special one.
 pub type KnownToken<'a> = (&'a str, Option<u32>, bool);
 
-fn known(token: &Token) -> KnownToken<'_> {
+/// A token as detectors know it.
+pub fn known_token(token: &Token) -> KnownToken<'_> {
     (&token.text, token.id, token.special)
 }
 
@@ -32,7 +33,11 @@ pub struct TokenFacts {
 impl TokenFacts {
     /// Of the queries and keys of a stack; the first query of a causal one sees itself alone.
     pub fn new(queries: &[Token], keys: &[Token], causal: bool) -> Self {
-        Self::of(&queries.iter().map(known).collect::<Vec<_>>(), &keys.iter().map(known).collect::<Vec<_>>(), causal)
+        Self::of(
+            &queries.iter().map(known_token).collect::<Vec<_>>(),
+            &keys.iter().map(known_token).collect::<Vec<_>>(),
+            causal,
+        )
     }
 
     /// The same of texts with ids and whether they are special tokens.
@@ -70,6 +75,11 @@ impl TokenFacts {
     /// Whether a query has a choice: the first one of a causal head has none.
     pub const fn has_choice(&self, query: usize) -> bool {
         query >= self.first
+    }
+
+    /// Whether a query is a special token.
+    pub fn is_special_query(&self, query: usize) -> bool {
+        self.special[0].get(query).copied().unwrap_or(false)
     }
 
     /// Whether a key is a special token.
@@ -112,7 +122,7 @@ impl TokenFacts {
 
     /// The largest weight of a query that is no special token, on keys from `first` on that are none.
     fn largest(&self, query: usize, row: &[f32], first: usize) -> Option<f64> {
-        if self.special[0].get(query).copied().unwrap_or(false) {
+        if self.is_special_query(query) {
             return None;
         }
         let seen = row.iter().enumerate().skip(first).filter(|(key, _)| !self.is_special_key(*key));

@@ -194,6 +194,16 @@ pub struct JacobianSums {
     pub attention: Vec<Vec<f64>>,
 }
 
+/// A fit as far as it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LensFit {
+    pub sums: JacobianSums,
+    /// How many of the first texts are done.
+    pub n_done: usize,
+    /// Texts that are too short or cannot be read, and why.
+    pub left_out: Vec<(usize, String)>,
+}
+
 /// A mean Jacobian beside that of a layer that changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayerJacobian {

@@ -11,6 +11,8 @@ use crate::{
 pub const NEAR: usize = 3;
 /// From which share of its weight on near keys on a head is called local.
 const LOCAL_FROM: f32 = 0.6;
+/// From which share of the queries on whose largest weight is on the rarest token a head is called so.
+const RARE_FROM: f32 = 0.5;
 /// How much less than uniform entropy a head has that is called broad.
 const BROAD_FROM: f32 = 0.9;
 
@@ -37,6 +39,8 @@ pub enum Quantity {
     Sink,
     DelimiterRatio,
     InductionGain,
+    Rare,
+    RareGain,
     ScoreSpread,
     ScoreMargin,
     ScoreZ,
@@ -70,6 +74,10 @@ vocabulary! {
         attention over the visible keys has there"),
     InductionGain("induction-gain", "Induction, over chance", "Induction less what the same rows have when their weights are \
         shuffled over the visible keys"),
+    Rare("rare", "Rare token", "Share of the queries whose largest weight is on the token that is least frequent in the corpus, of \
+        those that they see; special tokens are left out on both sides"),
+    RareGain("rare-gain", "Rare token, over chance", "The same, less the share of the tokens seen that are as rare: what a head \
+        that picks any of them by chance has"),
     ScoreSpread("score-spread", "Spread of scores", "Standard deviation of the scores of a row over the visible keys, on \
         average over the rows with three of them"),
     ScoreMargin("score-margin", "Margin of scores", "The best score of a row less the second best, on average over the rows with \
@@ -168,6 +176,7 @@ impl Metric {
         match self {
             Self::Kind(detector) => detector.definition().threshold,
             Self::Of(Quantity::Local) => Some((LOCAL_FROM, "as for the first token")),
+            Self::Of(Quantity::Rare) => Some((RARE_FROM, "half of the queries; Voita et al. 2019 report 66 %")),
             Self::Of(Quantity::EntropyFraction) => Some((BROAD_FROM, "nine tenths of uniform attention")),
             Self::Of(_) => None,
         }
@@ -199,6 +208,7 @@ impl Metric {
         match self {
             Self::Kind(detector) => detector.nothing(),
             Self::Of(Quantity::InductionGain) => Undefined::NoRepetition,
+            Self::Of(Quantity::Rare | Quantity::RareGain) => Undefined::EquallyFrequent,
             Self::Of(_) => Undefined::TooShort,
         }
     }

@@ -29,7 +29,7 @@ use rayon::prelude::*;
 use crate::{
     analysis::{
         attention,
-        detect::{Detector, Probe, StackFacts, Undefined},
+        detect::{Detector, KeyCounts, Probe, StackFacts, TokenCounts, Undefined, known_token},
         stats::Choices,
         welch::Sample,
     },
@@ -98,6 +98,8 @@ struct HeadRows<'a> {
 /// What all heads of a stack share of one input.
 struct InputFacts {
     of: StackFacts,
+    /// How often the token of each key is in the corpus, where that was counted.
+    counts: Option<KeyCounts>,
     /// Whether each metric is defined, by its slot, or else why not.
     checks: [Result<(), Undefined>; N_METRICS],
     defined: [bool; N_METRICS],
@@ -109,10 +111,10 @@ impl HeadStatistics {
         Self { stacks: model.stacks.iter().map(StackStatistics::new).collect(), inputs: Vec::new() }
     }
 
-    /// Adds what was seen of an input, which has this place in the list.
-    pub fn add(&mut self, source: usize, capture: &Capture) {
+    /// Adds what was seen of an input, which has this place in the list; `counts` are of all of them, where they are known.
+    pub fn add(&mut self, source: usize, capture: &Capture, counts: Option<&TokenCounts>) {
         self.inputs.push(source as u32);
-        self.stacks.iter_mut().for_each(|stack| stack.add(capture));
+        self.stacks.iter_mut().for_each(|stack| stack.add(capture, counts));
     }
 
     /// Places in the list of the inputs that were added, in the order in which they were.
@@ -131,16 +133,26 @@ impl HeadStatistics {
     }
 }
 
+/// What a row needs of what all heads share: tokens, metrics that are defined by their slots, counts of the keys.
+type DefinedFor<'a> = (&'a StackFacts, &'a [bool; N_METRICS], Option<&'a [Option<u32>]>);
+
 impl InputFacts {
+    /// What rows need of it.
+    fn parts(&self) -> DefinedFor<'_> {
+        (&self.of, &self.defined, self.counts.as_deref())
+    }
+
     /// Of an input with these rows.
-    fn new(of: StackFacts, rows: RowFacts) -> Self {
+    fn new(of: StackFacts, rows: RowFacts, counts: Option<KeyCounts>) -> Self {
+        let rows = RowFacts { counted: counts.is_some(), ..rows };
         let checks = Metric::ALL.map(|metric| check(metric, &of, rows));
-        Self { of, checks, defined: checks.map(|check| check.is_ok()) }
+        Self { of, counts, checks, defined: checks.map(|check| check.is_ok()) }
     }
 }
 
 /// What the rows of some heads hold.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct RowFacts {
     /// Whether they, with a learned sink, sum to one.
     sum_to_one: bool,
@@ -148,11 +160,13 @@ struct RowFacts {
     free: bool,
     /// Whether there is a learned sink.
     sink: bool,
+    /// Whether it is known how often the tokens of the keys are in the corpus.
+    counted: bool,
 }
 
 impl RowFacts {
     /// Of rows that are softmaxes without a sink.
-    const WHOLE: Self = Self { sum_to_one: true, free: false, sink: false };
+    const WHOLE: Self = Self { sum_to_one: true, free: false, sink: false, counted: false };
 
     /// Of these heads of a run.
     fn of(capture: &Capture, heads: &[HeadId]) -> Self {
@@ -161,6 +175,7 @@ impl RowFacts {
             sum_to_one: masses().all(|mass| matches!(mass, RowMass::Full | RowMass::Sink)),
             free: masses().any(|mass| mass == RowMass::Free),
             sink: heads.iter().any(|head| capture.sink(*head).is_some()),
+            counted: false,
         }
     }
 }
@@ -194,6 +209,11 @@ fn check(metric: Metric, of: &StackFacts, rows: RowFacts) -> Result<(), Undefine
         Quantity::DistanceOffFirst | Quantity::Local => of.check(Detector::Previous),
         Quantity::DelimiterRatio => of.check(Detector::Punctuation),
         Quantity::InductionGain => of.check(Detector::Induction),
+        Quantity::Rare | Quantity::RareGain => {
+            there(!of.is_of_patches(), Undefined::NoVocabulary)?;
+            of.check(Detector::Confidence)?;
+            there(rows.counted, Undefined::NotCounted)
+        }
     }
 }
 
@@ -241,16 +261,18 @@ impl StackStatistics {
         of.map(|((_, reason), n)| (*reason, *n))
     }
 
-    fn add(&mut self, capture: &Capture) {
+    fn add(&mut self, capture: &Capture, counts: Option<&TokenCounts>) {
         let ids = self.ids();
         let rows = RowFacts::of(capture, &ids);
-        let facts = InputFacts::new(Probe::new(capture, self.stack).into_facts(), rows);
+        let keys = || capture.key_tokens(self.stack).iter().map(known_token);
+        let counts = counts.map(|counts| counts.of(self.stack.key_side(), keys()));
+        let facts = InputFacts::new(Probe::new(capture, self.stack).into_facts(), rows, counts);
         let add = |(sums, id): (&mut HeadSums, HeadId)| {
             let Some(pattern) = attention::pattern(capture, id) else {
                 sums.activations.push(f32::NAN);
                 return 0;
             };
-            sums.add((&facts.of, &facts.defined), &HeadRows::of(capture, id, &pattern))
+            sums.add(facts.parts(), &HeadRows::of(capture, id, &pattern))
         };
         let reached = self.heads.par_iter_mut().zip(ids).map(add).reduce(|| 0, |a, b| a | b);
         self.note(&facts, reached, capture.query_tokens(self.stack).len());
@@ -316,7 +338,7 @@ impl HeadSums {
     }
 
     /// Adds the pattern of an input to the metrics that are defined; which slots it has something for, as bits.
-    fn add(&mut self, (of, defined): (&StackFacts, &[bool; N_METRICS]), head: &HeadRows<'_>) -> u64 {
+    fn add(&mut self, (of, defined, counts): DefinedFor<'_>, head: &HeadRows<'_>) -> u64 {
         let HeadRows { pattern, choices, sinks, scores } = head;
         let tokens = of.tokens();
         let n_queries = pattern.n_rows();
@@ -334,7 +356,7 @@ impl HeadSums {
             } else {
                 None
             };
-            let row = SeenRow { query, n_queries, weights, logs, seen, scores, sink, tokens };
+            let row = SeenRow { query, n_queries, weights, logs, seen, scores, sink, tokens, counts };
             kinds::add(&row, &mut tallies);
             spread::add(&row, &mut tallies);
             distances::add(&row, &mut tallies);

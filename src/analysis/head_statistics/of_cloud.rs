@@ -9,7 +9,7 @@ use super::{
 use crate::{
     analysis::{
         PointCloud, aggregate,
-        detect::{StackFacts, TokenFacts},
+        detect::{StackFacts, TokenCounts, TokenFacts},
         stats::Choices,
         welch::Correction,
     },
@@ -141,16 +141,23 @@ fn of_cloud(
 fn facts(cloud: &PointCloud, stack: StackKind, causal: bool) -> Vec<InputFacts> {
     let token = |side, point: usize| cloud.token(side, point).map(|token| (token.text, token.id, token.special));
     let causal = causal && !stack.is_between();
+    let side = stack.key_side();
+    let keys_of = |segment: &crate::projection::correlation::InputSegment| {
+        segment.keys.clone().filter_map(|point| token(side, point)).collect::<Vec<_>>()
+    };
+    let mut counts = TokenCounts::default();
+    cloud.segments(stack).iter().for_each(|segment| counts.add(side, keys_of(segment).into_iter()));
     let of = |segment: &crate::projection::correlation::InputSegment| {
         let queries: Vec<_> = segment.queries.clone().filter_map(|point| token(stack.query_side(), point)).collect();
-        let keys: Vec<_> = segment.keys.clone().filter_map(|point| token(stack.key_side(), point)).collect();
+        let keys = keys_of(segment);
+        let counts = Some(counts.of(side, keys.iter().copied()));
         let tokens = TokenFacts::of(&queries, &keys, causal);
         // The last token of a picture is a patch.
         let image = segment.queries.clone().last().and_then(|point| cloud.place(stack.query_side(), point));
         let facts = StackFacts::new(stack, tokens, causal, image.map(|(image, _)| image));
         match cloud {
-            PointCloud::Input(capture) => InputFacts::new(facts, RowFacts::of(capture, &cloud.heads(stack))),
-            PointCloud::Inputs(_) | PointCloud::Positions(_) => InputFacts::new(facts, RowFacts::WHOLE),
+            PointCloud::Input(capture) => InputFacts::new(facts, RowFacts::of(capture, &cloud.heads(stack)), counts),
+            PointCloud::Inputs(_) | PointCloud::Positions(_) => InputFacts::new(facts, RowFacts::WHOLE, counts),
         }
     };
     cloud.segments(stack).iter().map(of).collect()
@@ -171,7 +178,7 @@ fn of_head(cloud: &PointCloud, head: HeadId, inputs: &[InputFacts]) -> Result<(H
                 scores: Box::new(|| aggregate::scores(cloud, head, segments.get(nth)?)),
             },
         };
-        reached[nth] = sums.add((&inputs[nth].of, &inputs[nth].defined), &rows);
+        reached[nth] = sums.add(inputs[nth].parts(), &rows);
         true
     })
     .map_err(|error| error.to_string())?;

@@ -59,7 +59,7 @@ fn number(metric: Metric, capture: &Capture, facts: &StackFacts, head: HeadId) -
     check(metric, facts, rows)?;
     let defined = Metric::ALL.map(|metric| check(metric, facts, rows).is_ok());
     let mut sums = HeadSums::new();
-    sums.add((facts, &defined), &HeadRows::of(capture, head, &pattern));
+    sums.add((facts, &defined, None), &HeadRows::of(capture, head, &pattern));
     let statistic = sums.statistic(metric).ok_or(metric.nothing())?;
     Ok(statistic.value as f32)
 }

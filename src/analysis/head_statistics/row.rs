@@ -25,6 +25,8 @@ pub struct SeenRow<'a> {
     /// What went to a learned sink, where there is one.
     pub sink: Option<f64>,
     pub tokens: &'a TokenFacts,
+    /// How often the token of each key is in the corpus, `[key]`, where that was counted.
+    pub counts: Option<&'a [Option<u32>]>,
 }
 
 impl SeenRow<'_> {

@@ -4,8 +4,9 @@ use super::{
     metric::Quantity,
     row::{SeenRow, Tallies},
 };
+use crate::analysis::detect::on_rarest;
 
-/// Adds weights on delimiters and on what followed copies, beside what uniform or shuffled rows have there.
+/// Adds whether the largest weight is on the rarest token, and adds weights on delimiters and on what followed copies, beside what uniform or shuffled rows have there.
 pub fn add(row: &SeenRow<'_>, tallies: &mut Tallies<'_>) {
     let n_seen = row.seen.len() as f64;
     if tallies.has(Quantity::DelimiterRatio) {
@@ -15,6 +16,15 @@ pub fn add(row: &SeenRow<'_>, tallies: &mut Tallies<'_>) {
             let mass = keys.iter().map(|key| row.weight(*key)).sum();
             tallies.add_ratio(Quantity::DelimiterRatio, mass, n as f64 / n_seen);
         }
+    }
+    if let Some((is_rarest, chance)) = row
+        .counts
+        .filter(|_| !row.tokens.is_special_query(row.query))
+        .and_then(|of| on_rarest(row.weights, row.seen, of))
+    {
+        let share = f64::from(u8::from(is_rarest));
+        tallies.add(Quantity::Rare, share);
+        tallies.add(Quantity::RareGain, share - chance);
     }
     if tallies.has(Quantity::InductionGain) {
         let (mut mass, mut n) = (0.0, 0usize);

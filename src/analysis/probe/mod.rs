@@ -2,12 +2,14 @@
 //! task of random labels (Hewitt and Liang 2019).
 
 mod logistic;
+mod of_corpus;
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
 pub use logistic::{Labelled, Logistic};
+pub use of_corpus::{CorpusProbe, Labelling, LayerSpan, Pool, ProbeQuestion, ProbeVectors, probed_sites};
 
 use super::{
     bootstrap::Estimate,

@@ -13,19 +13,20 @@ use super::{document, over_corpus::ReadInputs, write};
 use crate::{
     analysis::{
         explain::report::spec_json,
-        sae::{FEATURES, FeatureCounts, FiringText, Sae},
+        sae::{CorpusFeatures, FEATURES, FiringText, Sae, basis_shares, cosines},
     },
-    capture::{Token, words},
     cli::{CliError, open_model, show_progress},
-    ids::StackKind,
-    lab::{FeatureWords, LabError, rows_of, words_of},
-    model::{Cancelled, Logits, Model, ModelError, Progress, RunPlan, Sites, Stage, open_sae},
+    lab::{FeatureWords, neurons_of, words_of},
+    model::{Projection, open_sae},
     text::{counted, decimal_text, share_text},
-    worker::corpus::input_of,
+    worker::features::go_on,
 };
 
 /// Features that are told where none is named.
 const N_FEATURES: usize = 20;
+/// Features, neurons and directions that are near to each, in files and in the table.
+const N_NEAR: usize = 10;
+const N_TOLD: usize = 5;
 /// Tokens around the one at which a feature fires.
 const AROUND: usize = 6;
 
@@ -57,13 +58,6 @@ pub struct FeatureArguments {
     out: Option<PathBuf>,
 }
 
-/// Features over the texts, and the tokens of those.
-struct TextsRead {
-    counts: FeatureCounts,
-    tokens: Vec<Vec<Token>>,
-    left_out: Vec<(usize, String)>,
-}
-
 pub fn run(asked: &FeatureArguments) -> Result<(), CliError> {
     let failed = |error: String| CliError::Failed(error);
     let sae = open_sae(&asked.sae)?;
@@ -72,11 +66,17 @@ pub fn run(asked: &FeatureArguments) -> Result<(), CliError> {
     }
     let model = open_model(&asked.model, &asked.inputs.engine()?)?;
     let kind = model.spec().stacks.first().map(|stack| stack.kind).unwrap_or_default();
-    let found = counted_over(&model, (&sae, kind), asked)?;
+    let list = asked.inputs.list()?;
+    let inputs = (0..list.items.len().min(asked.limit.unwrap_or(usize::MAX))).collect();
+    let folder = asked.sae.display().to_string();
+    let names = (model.spec().name.as_str(), &*asked.inputs.name(), folder.as_str());
+    let mut found = CorpusFeatures::new(&sae, names, inputs, asked.texts.into());
+    go_on(&mut found, (&model, &sae), (&list, asked.inputs.how.chosen()), &show_progress)?;
     if let Some((text, why)) = found.left_out.first() {
         log::warn!("{} left out, such as number {}: {why}", counted(found.left_out.len(), "text"), text + 1);
     }
     let shown = if asked.feature.is_empty() { found.counts.strongest(N_FEATURES) } else { asked.feature.clone() };
+    let neurons = neurons_of(&model, (&sae, kind)).map_err(|error| failed(error.to_string()))?;
     let words =
         words_of(&model, (&sae, kind), &shown, asked.words.into()).map_err(|error| failed(error.to_string()))?;
     match &asked.out {
@@ -90,7 +90,7 @@ pub fn run(asked: &FeatureArguments) -> Result<(), CliError> {
                 "corpus": asked.inputs.corpus, "sae": asked.sae, "limit": asked.limit, "site": sae.site.name(),
                 "layer": sae.layer,
             });
-            let result = result(&sae, &found, &shown, words.as_ref());
+            let result = result((&sae, neurons.as_ref()), &found, &shown, words.as_ref());
             let mut document = document(&FEATURES, &parameters, &[], &result);
             document["model"] = spec_json(model.spec());
             write(&document, out)
@@ -98,81 +98,52 @@ pub fn run(asked: &FeatureArguments) -> Result<(), CliError> {
     }
 }
 
-/// Runs the texts one by one.
-fn counted_over(
-    model: &Model,
-    (sae, kind): (&Sae, StackKind),
-    asked: &FeatureArguments,
-) -> Result<TextsRead, CliError> {
-    let failed = |error: String| CliError::Failed(error);
-    let list = asked.inputs.list()?;
-    let plan = RunPlan { sites: Sites::of(&[sae.site]), logits: Logits::Skip, ..RunPlan::default() };
-    let n = list.items.len().min(asked.limit.unwrap_or(usize::MAX));
-    let counts = FeatureCounts::new(sae.d_sae, asked.texts.into());
-    let mut found = TextsRead { counts, tokens: vec![Vec::new(); n], left_out: Vec::new() };
-    for (nth, item) in list.items.iter().take(n).enumerate() {
-        let go_on = |_: Progress| -> Result<(), Cancelled> {
-            show_progress(Progress { stage: Stage::Inputs, done: nth, total: n })
-        };
-        let run = model
-            .encode(&input_of(&item.content, asked.inputs.how.chosen()))
-            .and_then(|input| model.forward(&input, &plan, &go_on));
-        let capture = match run {
-            Ok(capture) => capture,
-            Err(ModelError::Cancelled(stop)) => return Err(failed(stop.to_string())),
-            Err(error) => {
-                found.left_out.push((nth, error.to_string()));
-                continue;
-            }
-        };
-        let layers = capture.stack(kind).map_or(&[][..], |stack| &stack.layers);
-        let rows = rows_of(sae, layers).map_err(|error: LabError| failed(error.to_string()))?;
-        let tokens = capture.query_tokens(kind);
-        let real = rows.iter().enumerate().filter(|(at, _)| tokens.get(*at).is_some_and(|token| !token.special));
-        let features: Vec<_> = model.engine().install(|| real.map(|(at, row)| (at, sae.features(row))).collect());
-        found.counts.add(nth, &features);
-        found.tokens[nth] = tokens.to_vec();
+/// The text around a token, which stands in brackets.
+fn around(found: &CorpusFeatures, at: &FiringText) -> String {
+    let tokens = found.texts.get(at.text).map_or(&[][..], |text| text);
+    let first = at.position.saturating_sub(AROUND);
+    let last = (at.position + AROUND + 1).min(tokens.len());
+    let mut text = if first > 0 { "… ".to_owned() } else { String::new() };
+    for (position, token) in tokens.iter().enumerate().take(last).skip(first) {
+        let [before, after] = if position == at.position { ["[", "]"] } else { [""; 2] };
+        text.extend([before, token, after]);
+        text.push(' ');
     }
-    show_progress(Progress { stage: Stage::Inputs, done: n, total: n }).ok();
-    if found.counts.n_tokens == 0 {
-        return Err(failed("none of the texts can be run; the warnings say why".to_owned()));
-    }
-    Ok(found)
+    text + if last < tokens.len() { "…" } else { "" }
 }
 
-impl TextsRead {
-    /// The text around a token, which stands in brackets.
-    fn around(&self, at: &FiringText) -> String {
-        let tokens = self.tokens.get(at.text).map_or(&[][..], Vec::as_slice);
-        let first = at.position.saturating_sub(AROUND);
-        let last = (at.position + AROUND + 1).min(tokens.len());
-        let mut text = if first > 0 { "… ".to_owned() } else { String::new() };
-        for position in first..last {
-            let token = words::token_text(tokens, position);
-            let token = token.replace('\n', "↵");
-            let [before, after] = if position == at.position { ["[", "]"] } else { [""; 2] };
-            text.extend([before, &token, after]);
-            text.push(' ');
-        }
-        text + if last < tokens.len() { "…" } else { "" }
-    }
+/// What is near to a feature, the nearest first.
+fn listed(name: &str, number: &str, of: Vec<(usize, f64)>) -> Value {
+    of.into_iter().take(N_NEAR).map(|(id, value)| json!({ name: id, number: value })).collect()
 }
 
-fn result(sae: &Sae, found: &TextsRead, shown: &[usize], words: Option<&FeatureWords>) -> Value {
+fn result(
+    (sae, neurons): (&Sae, Option<&Projection>),
+    found: &CorpusFeatures,
+    shown: &[usize],
+    words: Option<&FeatureWords>,
+) -> Value {
     let features = shown.iter().enumerate().map(|(nth, feature)| {
         let count = &found.counts.features[*feature];
         let texts = count.texts.iter().map(|at| {
-            json!({ "text": at.text, "position": at.position, "activation": at.value, "around": found.around(at) })
+            json!({ "text": at.text, "position": at.position, "activation": at.value, "around": around(found, at) })
         });
         json!({
-            "feature": feature, "density": count.n as f64 / found.counts.n_tokens as f64,
-            "mean_when_active": (count.n > 0).then(|| count.sum / count.n as f64),
+            "feature": feature, "density": found.density(*feature),
+            "mean_when_active": (count.n > 0).then(|| count.mean()),
             "promoted": words.map(|words| &words.promoted[nth]),
             "suppressed": words.map(|words| &words.suppressed[nth]),
             "texts": texts.collect::<Vec<_>>(),
+            "correlated": listed("feature", "pearson", found.activations.correlated(*feature, sae.d_sae)),
+            "neurons": neurons.map(|map| {
+                listed("neuron", "cosine", cosines(sae.direction(*feature), map.weight.rows(), N_NEAR))
+            }),
+            "basis": basis_shares(sae.direction(*feature), N_NEAR).iter().map(|of| {
+                json!({ "index": of.index, "weight": of.value, "share": of.share })
+            }).collect::<Vec<_>>(),
         })
     });
-    let n_alive = found.counts.features.iter().filter(|count| count.n > 0).count();
+    let n_alive = found.n_alive();
     json!({
         "n_tokens": found.counts.n_tokens, "n_features": sae.d_sae, "n_alive": n_alive, "notes": sae.notes,
         "left_out": found.left_out.iter().map(|(text, why)| json!({ "text": text, "why": why })).collect::<Vec<_>>(),
@@ -180,10 +151,10 @@ fn result(sae: &Sae, found: &TextsRead, shown: &[usize], words: Option<&FeatureW
     })
 }
 
-fn table(sae: &Sae, found: &TextsRead, shown: &[usize], words: Option<&FeatureWords>) -> String {
+fn table(sae: &Sae, found: &CorpusFeatures, shown: &[usize], words: Option<&FeatureWords>) -> String {
     let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
-    let n_alive = found.counts.features.iter().filter(|count| count.n > 0).count();
+    let n_alive = found.n_alive();
     line(format!(
         "{} of {} features of {} fire in {}",
         n_alive,
@@ -194,8 +165,8 @@ fn table(sae: &Sae, found: &TextsRead, shown: &[usize], words: Option<&FeatureWo
     sae.notes.iter().for_each(|note| line(format!("the dictionary: {note}")));
     for (nth, feature) in shown.iter().enumerate() {
         let count = &found.counts.features[*feature];
-        let mean = if count.n > 0 { decimal_text(count.sum / count.n as f64) } else { "–".to_owned() };
-        let density = share_text(count.n as f64 / found.counts.n_tokens as f64);
+        let mean = if count.n > 0 { decimal_text(count.mean()) } else { "–".to_owned() };
+        let density = share_text(found.density(*feature));
         line(format!("feature {feature}: fires at {density} of the tokens, mean there {mean}"));
         if let Some(words) = words {
             line(format!(
@@ -204,8 +175,14 @@ fn table(sae: &Sae, found: &TextsRead, shown: &[usize], words: Option<&FeatureWo
                 words.suppressed[nth].join(" ")
             ));
         }
+        let with = found.activations.correlated(*feature, sae.d_sae);
+        let with: Vec<String> =
+            with.iter().take(N_TOLD).map(|(other, r)| format!("{other} ({})", decimal_text(*r))).collect();
+        if !with.is_empty() {
+            line(format!("  fires together with features {} (Pearson)", with.join(", ")));
+        }
         for at in &count.texts {
-            line(format!("  {} in text {}: {}", decimal_text(f64::from(at.value)), at.text + 1, found.around(at)));
+            line(format!("  {} in text {}: {}", decimal_text(f64::from(at.value)), at.text + 1, around(found, at)));
         }
     }
     line(FEATURES.caveat.to_owned());

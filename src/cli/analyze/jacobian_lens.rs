@@ -13,15 +13,17 @@ use serde_json::{Map, Value, json};
 
 use super::over_corpus::ReadInputs;
 use crate::{
-    analysis::explain::jacobian::{JACOBIAN_LENS, JacobianSums, MAX_TOKENS, SKIP_FIRST},
+    analysis::explain::jacobian::{JACOBIAN_LENS, JacobianSums, LensFit, MAX_TOKENS, SKIP_FIRST},
     capture::{Excerpt, Keep},
     cli::{CliError, open_identified, show_progress},
-    corpus::list::InputList,
     export,
-    model::{Cancelled, Model, ModelError, Preparation, Progress, Stage, write_lens},
+    model::{Model, Preparation, Progress, Stage, write_lens},
     tensor_file::{self, Written},
     text::{counted, decimal_text, unreadable},
-    worker::corpus::{input_of, inputs_key, model_key},
+    worker::{
+        corpus::{inputs_key, model_key},
+        lens_fit::{add_text, notes, too_short},
+    },
 };
 
 const FORMAT: &str = "attnscope-jacobian-fit";
@@ -52,15 +54,6 @@ pub struct FitArguments {
     out: PathBuf,
 }
 
-/// What was summed so far.
-struct LensFit {
-    sums: JacobianSums,
-    /// How many of the first texts are done.
-    n_done: usize,
-    /// Texts that are too short or cannot be read, and why.
-    left_out: Vec<(usize, String)>,
-}
-
 pub fn run(asked: &FitArguments) -> Result<(), CliError> {
     let failed = |error: String| CliError::Failed(error);
     if !asked.out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("safetensors")) {
@@ -76,7 +69,7 @@ pub fn run(asked: &FitArguments) -> Result<(), CliError> {
         "model": model_key(&identity, &model), "inputs": inputs_key(&list, how), "skip_first": asked.skip_first,
     });
     let width = model.spec().d_model;
-    let empty = LensFit { sums: JacobianSums::new(width, n_layers), n_done: 0, left_out: Vec::new() };
+    let empty = LensFit { sums: JacobianSums::new(width, n_layers), ..LensFit::default() };
     let mut fit = match &asked.resume {
         Some(path) => read_state(path, &key, empty)?,
         None => empty,
@@ -90,15 +83,15 @@ pub fn run(asked: &FitArguments) -> Result<(), CliError> {
     }
     let mut written = Instant::now();
     for nth in fit.n_done..n {
-        fit.add(&model, (nth, n), &list, (how, asked.skip_first))?;
+        add_text(&mut fit, &model, (nth, n), (&list.items[nth].content, how, asked.skip_first), &show_progress)?;
         if let Some(path) = asked.resume.as_ref().filter(|_| written.elapsed() > EVERY) {
-            fit.keep(path, &key)?;
+            keep(&fit, path, &key)?;
             written = Instant::now();
         }
     }
     show_progress(Progress { stage: Stage::Inputs, done: n, total: n }).ok();
     if let Some(path) = &asked.resume {
-        fit.keep(path, &key)?;
+        keep(&fit, path, &key)?;
     }
     if let Some((input, why)) = fit.left_out.first() {
         log::warn!("{} left out, such as number {}: {why}", counted(fit.left_out.len(), "text"), input + 1);
@@ -106,13 +99,8 @@ pub fn run(asked: &FitArguments) -> Result<(), CliError> {
     if fit.sums.n == 0 {
         return Err(failed(format!("none of the texts can be used: {}", too_short(asked.skip_first))));
     }
-    let notes = [
-        ("model", model.spec().name.clone()),
-        ("corpus", asked.inputs.corpus.file_name().unwrap_or_default().to_string_lossy().into_owned()),
-        ("skip_first", asked.skip_first.to_string()),
-        ("max_tokens", excerpt.n_tokens.map_or_else(|| "all".to_owned(), |n| n.to_string())),
-        ("program", format!("attnscope {}", env!("CARGO_PKG_VERSION"))),
-    ];
+    let of = asked.inputs.corpus.file_name().unwrap_or_default().to_string_lossy();
+    let notes = notes(&model, &of, (asked.skip_first, excerpt.n_tokens));
     export::atomic_write(&asked.out, |out| write_lens(&fit.sums, &notes, out))
         .map_err(|error| failed(error.to_string()))?;
     // A closed pipe is not an error.
@@ -120,62 +108,27 @@ pub fn run(asked: &FitArguments) -> Result<(), CliError> {
     Ok(())
 }
 
-fn too_short(skip_first: usize) -> String {
-    format!("a text needs {} tokens, of which the first {skip_first} and the last are left out", skip_first + 2)
-}
-
-impl LensFit {
-    /// Adds a text, or the reason why it is left out.
-    fn add(
-        &mut self,
-        model: &Model,
-        (nth, n): (usize, usize),
-        list: &InputList,
-        (how, skip_first): (Preparation, usize),
-    ) -> Result<(), CliError> {
-        let go_on = |progress: Progress| -> Result<(), Cancelled> {
-            let steps = progress.total.max(1);
-            let done = if progress.stage == Stage::Differentiate { progress.done } else { 0 };
-            show_progress(Progress { stage: Stage::Inputs, done: nth * steps + done, total: n * steps })
-        };
-        let found = model.encode(&input_of(&list.items[nth].content, how)).and_then(|input| {
-            let n_tokens = input.tokens.values().map(Vec::len).max().unwrap_or(0);
-            if n_tokens < skip_first + 2 {
-                return Err(ModelError::Input { summary: too_short(skip_first), details: String::new() });
-            }
-            model.mean_jacobians(&input, skip_first..n_tokens - 1, &go_on)
-        });
-        self.n_done = nth + 1;
-        match found {
-            Ok(found) => self.sums.add(&found.streams, &found.attention),
-            Err(ModelError::Cancelled(stop)) => return Err(ModelError::Cancelled(stop).into()),
-            Err(error) => self.left_out.push((nth, error.to_string())),
-        }
-        Ok(())
-    }
-
-    /// Writes the sums.
-    fn keep(&self, path: &Path, key: &Value) -> Result<(), CliError> {
-        let shape = vec![self.sums.d_model, self.sums.d_model];
-        let of = |group: &str, all: &[Vec<f64>]| -> Vec<Written> {
-            let all = all.iter().enumerate();
-            all.map(|(layer, sums)| Written::double(format!("{group}.{layer}"), shape.clone(), sums.iter().copied()))
-                .collect()
-        };
-        let mut tensors = of("sum", &self.sums.streams);
-        tensors.extend(of("sum_attn", &self.sums.attention));
-        let texts = [
-            ("format", FORMAT.to_owned()),
-            ("asked", key.to_string()),
-            ("n", self.sums.n.to_string()),
-            ("n_done", self.n_done.to_string()),
-            ("left_out", json!(self.left_out).to_string()),
-        ];
-        let metadata: Map<String, Value> =
-            texts.into_iter().map(|(name, text)| (name.to_owned(), Value::String(text))).collect();
-        export::atomic_write(path, |out| tensor_file::write(&tensors, metadata, out))
-            .map_err(|error| CliError::Failed(error.to_string()))
-    }
+/// Writes the sums.
+fn keep(fit: &LensFit, path: &Path, key: &Value) -> Result<(), CliError> {
+    let shape = vec![fit.sums.d_model, fit.sums.d_model];
+    let of = |group: &str, all: &[Vec<f64>]| -> Vec<Written> {
+        let all = all.iter().enumerate();
+        all.map(|(layer, sums)| Written::double(format!("{group}.{layer}"), shape.clone(), sums.iter().copied()))
+            .collect()
+    };
+    let mut tensors = of("sum", &fit.sums.streams);
+    tensors.extend(of("sum_attn", &fit.sums.attention));
+    let texts = [
+        ("format", FORMAT.to_owned()),
+        ("asked", key.to_string()),
+        ("n", fit.sums.n.to_string()),
+        ("n_done", fit.n_done.to_string()),
+        ("left_out", json!(fit.left_out).to_string()),
+    ];
+    let metadata: Map<String, Value> =
+        texts.into_iter().map(|(name, text)| (name.to_owned(), Value::String(text))).collect();
+    export::atomic_write(path, |out| tensor_file::write(&tensors, metadata, out))
+        .map_err(|error| CliError::Failed(error.to_string()))
 }
 
 /// The state of a file, where there is one; `empty` has its shapes.

@@ -4,7 +4,7 @@ use std::{
     fmt::Write as _,
     io::{self, Write as _},
     path::PathBuf,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::Arc,
 };
 
 use clap::Args;
@@ -14,18 +14,14 @@ use super::over_corpus::{ReadInputs, write_each};
 use crate::{
     analysis::{
         bootstrap::Estimate,
-        probe::{PROBE, ProbeOptions, SiteProbe, probe},
+        probe::{CorpusProbe, Labelling, LayerSpan, PROBE, Pool, ProbeOptions, ProbeQuestion, SiteProbe, probed_sites},
     },
     capture::Site,
     cli::{CliError, open_model, show_progress},
-    figure::{
-        data::{DataValues, Table},
-        probe::ProbeScene,
-    },
-    model::{Progress, Stage},
+    figure::views::probe::{ProbeScene, interval_text, rows},
     options::one_of,
     text::{counted, decimal_text, share_text},
-    worker::probe::{LabelOf, Pool, ProbeOrder, probe_vectors},
+    worker::probe::{ProbeOrder, fit, probe_vectors},
 };
 
 /// The column that is taken where none is named.
@@ -50,6 +46,9 @@ pub struct ProbeArguments {
     /// One head of --site z [default: all side by side]
     #[arg(long, value_name = "H")]
     head: Option<usize>,
+    /// The layers, such as 3 or 2-5, or all [default: all]
+    #[arg(long, value_name = "LAYERS")]
+    layers: Option<String>,
     #[arg(long, help = pool_help(), default_value = "words", value_parser = parse_pool, conflicts_with = "tag_column")]
     pool: Pool,
     /// Weight of the losses beside the penalty of the weights
@@ -76,24 +75,18 @@ pub struct ProbeArguments {
     out: Vec<PathBuf>,
 }
 
-/// Sites that have one vector for each token.
-fn sites() -> impl Iterator<Item = Site> {
-    let is_probed = |site: &Site| site.is_of_layer() && (!site.is_per_head() || *site == Site::Z);
-    Site::ALL.into_iter().filter(is_probed)
-}
-
 fn site_help() -> String {
-    let names: Vec<&str> = sites().map(Site::name).collect();
+    let names: Vec<&str> = probed_sites().map(Site::name).collect();
     format!("Site that is probed, in every layer: {}", names.join(", "))
 }
 
 fn pool_help() -> String {
-    let each = Pool::ALL.map(|pool| format!("{} ({})", pool.name(), pool.words()));
+    let each = Pool::ALL.map(|pool| format!("{} ({})", pool.name(), pool.title()));
     format!("Vector that stands for a text: {}", each.join(", "))
 }
 
 fn parse_site(name: &str) -> Result<Site, String> {
-    sites().find(|site| site.name() == name).ok_or_else(|| one_of(sites().map(Site::name)))
+    probed_sites().find(|site| site.name() == name).ok_or_else(|| one_of(probed_sites().map(Site::name)))
 }
 
 fn parse_pool(name: &str) -> Result<Pool, String> {
@@ -122,64 +115,51 @@ impl ProbeArguments {
 }
 
 pub fn run(asked: &ProbeArguments) -> Result<(), CliError> {
-    let failed = |error: String| CliError::Failed(error);
     let options = asked.options()?;
     let list = asked.inputs.list()?;
     let name = asked.tag_column.as_deref().or(asked.label_column.as_deref()).unwrap_or(LABEL);
-    let column = list.columns.iter().position(|known| known == name).ok_or_else(|| {
-        let known = if list.columns.is_empty() { "none".to_owned() } else { list.columns.join(", ") };
-        CliError::Usage(format!(
-            "the corpus has no column {name}: it has {known}; name one with --label-column, or with --tag-column for words"
-        ))
-    })?;
-    let labels = match &asked.tag_column {
-        Some(_) => LabelOf::Words(column),
-        None => LabelOf::Texts(column, asked.pool),
-    };
-    let model = open_model(&asked.model, &asked.inputs.engine()?)?;
-    let order = ProbeOrder {
-        model: &model,
-        list: &list,
-        how: asked.inputs.how.chosen(),
-        limit: asked.limit.unwrap_or(usize::MAX),
+    let question = ProbeQuestion {
         site: asked.site,
         head: asked.head,
-        labels,
+        layers: LayerSpan::parse(asked.layers.as_deref().unwrap_or("all")).map_err(CliError::Usage)?,
+        column: name.to_owned(),
+        labelling: if asked.tag_column.is_some() { Labelling::Words } else { Labelling::Texts },
+        pool: asked.pool,
+        options,
     };
+    question.place(&list.columns).map_err(|why| {
+        CliError::Usage(format!("{why}; name one with --label-column, or with --tag-column for words"))
+    })?;
+    let model = open_model(&asked.model, &asked.inputs.engine()?)?;
+    let inputs: Vec<usize> = (0..list.items.len().min(asked.limit.unwrap_or(usize::MAX))).collect();
+    let how = asked.inputs.how.chosen();
+    let order = ProbeOrder { model: &model, list: &list, how, inputs: &inputs, question: &question };
     let found = probe_vectors(order, &show_progress)?;
     if let Some((input, why)) = found.left_out.first() {
         log::warn!("{} left out, such as number {}: {why}", counted(found.left_out.len(), "input"), input + 1);
     }
-    let n_done = AtomicUsize::new(0);
-    let step = |_: usize| {
-        let done = n_done.fetch_add(1, Ordering::Relaxed);
-        show_progress(Progress { stage: Stage::Training, done, total: found.sites.len() }).is_ok()
-    };
-    let summary = model.engine().install(|| probe(&found.items, &found.sites, &options, &step));
-    show_progress(Progress { stage: Stage::Training, done: found.sites.len(), total: found.sites.len() }).ok();
-    let summary = summary.map_err(|error| failed(error.to_string()))?;
-    let summary = summary.ok_or_else(|| failed("stopped".to_owned()))?;
-    let head = asked.head.map(|head| format!(" of head {head}")).unwrap_or_default();
-    let scene = ProbeScene {
+    let summary = fit(&model, &found, &question, &show_progress)?;
+    let scene = ProbeScene(Arc::new(CorpusProbe {
         model: model.spec().name.clone(),
         corpus: asked.inputs.name(),
-        site: format!("{}{head}", asked.site.name()),
-        labels: name.to_owned(),
+        question,
+        inputs,
+        left_out: found.left_out,
         summary,
-    };
+    }));
     if asked.out.is_empty() {
         // A closed pipe is not an error.
         io::stdout().lock().write_all(table(&scene).as_bytes()).ok();
     }
-    let document = document(&scene, &found.left_out, (asked, name));
+    let document = document(&scene.0, (asked, name));
     write_each(&asked.out, (&scene, &document), (&PROBE, "In which layer can the labels be told?"), || {
-        rows(&scene.summary.sites)
+        rows(&scene.0.summary.sites)
     })
 }
 
-fn document(scene: &ProbeScene, left_out: &[(usize, String)], (asked, name): (&ProbeArguments, &str)) -> Value {
+fn document(found: &CorpusProbe, (asked, name): (&ProbeArguments, &str)) -> Value {
     let number = |of: Estimate| json!({ "value": of.value, "low": of.low, "high": of.high });
-    let summary = &scene.summary;
+    let summary = &found.summary;
     let site = |of: &SiteProbe| {
         json!({
             "site": of.name, "layer": of.layer, "accuracy": number(of.accuracy), "control": number(of.control),
@@ -191,52 +171,31 @@ fn document(scene: &ProbeScene, left_out: &[(usize, String)], (asked, name): (&P
         "parameters": {
             "corpus": asked.inputs.corpus, "text_column": asked.inputs.text_column, "labels": name,
             "of": if asked.tag_column.is_some() { "words" } else { "texts" }, "site": asked.site.name(),
-            "head": asked.head, "pool": asked.pool.name(), "c": asked.c, "standardized": !asked.as_they_are,
+            "head": asked.head, "layers": LayerSpan::text(found.question.layers), "pool": asked.pool.name(), "c": asked.c, "standardized": !asked.as_they_are,
             "held_out": asked.held_out, "limit": asked.limit, "samples": asked.samples, "seed": asked.seed,
         },
-        "model": scene.model,
+        "model": found.model,
         "caveat": PROBE.caveat,
         "result": {
             "n_texts": summary.n_texts, "n_learnt": summary.n_items[0], "n_tried": summary.n_items[1],
             "classes": summary.classes, "majority": number(summary.majority),
             "majority_of_word": summary.by_word.map(number), "control_ceiling": summary.control_ceiling,
-            "left_out": left_out.iter().map(|(input, why)| json!({ "input": input, "why": why })).collect::<Vec<_>>(),
+            "left_out": found.left_out.iter().map(|(input, why)| json!({ "input": input, "why": why })).collect::<Vec<_>>(),
             "sites": summary.sites.iter().map(site).collect::<Vec<_>>(),
         },
     })
 }
 
-/// A row for each site.
-fn rows(sites: &[SiteProbe]) -> Table {
-    let number =
-        |of: &dyn Fn(&SiteProbe) -> f64| DataValues::Number(sites.iter().map(|site| of(site) as f32).collect());
-    Table::of([
-        ("site", DataValues::Text(sites.iter().map(|site| site.name.clone()).collect())),
-        ("accuracy", number(&|of| of.accuracy.value)),
-        ("accuracy_low", number(&|of| of.accuracy.low)),
-        ("accuracy_high", number(&|of| of.accuracy.high)),
-        ("control", number(&|of| of.control.value)),
-        ("control_low", number(&|of| of.control.low)),
-        ("control_high", number(&|of| of.control.high)),
-        ("selectivity", number(&|of| of.selectivity.value)),
-        ("selectivity_low", number(&|of| of.selectivity.low)),
-        ("selectivity_high", number(&|of| of.selectivity.high)),
-        ("learnt", number(&|of| of.learnt)),
-    ])
-}
-
 fn table(scene: &ProbeScene) -> String {
     let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
-    let interval =
-        |of: Estimate| format!("{} ({} to {})", share_text(of.value), share_text(of.low), share_text(of.high));
-    let summary = &scene.summary;
-    let [of, how] = scene.said();
+    let summary = &scene.0.summary;
+    let [of, how] = scene.0.said();
     line(of);
     line(how);
-    line(format!("commonest class: {}", interval(summary.majority)));
+    line(format!("commonest class: {}", interval_text(summary.majority)));
     if let Some(by_word) = summary.by_word {
-        line(format!("commonest class of each word: {}", interval(by_word)));
+        line(format!("commonest class of each word: {}", interval_text(by_word)));
         line(format!("random labels can reach {}", share_text(summary.control_ceiling)));
     }
     for of in &summary.sites {
@@ -244,7 +203,7 @@ fn table(scene: &ProbeScene) -> String {
         line(format!(
             "{}: labels {}, random labels {}, selectivity {}{note}",
             of.name,
-            interval(of.accuracy),
+            interval_text(of.accuracy),
             share_text(of.control.value),
             decimal_text(of.selectivity.value)
         ));

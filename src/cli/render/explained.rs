@@ -26,8 +26,8 @@ use crate::{
     },
     ids::HeadId,
     lab::{
-        self, EdgeOptions, FieldValues, HeadEffect, LabFocus, LabRun, MethodCall, MethodPreset, Scope, Target,
-        WritesOptions,
+        self, EdgeOptions, FeatureOptions, FieldValues, HeadEffect, LabFocus, LabRun, MethodCall, MethodPreset, Scope,
+        Target, WritesOptions,
     },
     model::{Encoded, Input, Logits, Model, RunPlan},
     text::sentence,
@@ -213,4 +213,28 @@ pub fn about_heads(
         }
     }
     Ok(answers)
+}
+
+/// What the feature of a dictionary that is drawn writes, and the tokens that it comes from in this input.
+///
+/// # Errors
+/// When a run fails.
+pub fn about_feature(
+    model: &Model,
+    encoded: &Encoded,
+    (options, spec): (&RenderOptions, &FigureSpec),
+    measured: &Measurements,
+) -> Result<Vec<Answered>, CliError> {
+    let choices = spec.options.listed();
+    let first = || measured.features.as_ref()?.listed(choices.order, "").first().copied();
+    let (Some(_), Some(sae), Some(feature)) = (&measured.features, choices.sae.clone(), choices.feature.or_else(first))
+    else {
+        return Ok(Vec::new());
+    };
+    let (edits, quiet) = (options.edits.edits(), |_: &Report| {});
+    let lab = LabRun::new(model, encoded, &edits, &show_progress, &quiet);
+    let ask: MethodCall = FeatureOptions::of(sae, feature).into();
+    let answer = lab::answer(lab, &ask, options.explained.target.target(model)?);
+    let answer = answer.map_err(|error| CliError::Failed(error.to_string()))?;
+    Ok(vec![Answered { column: ask.spec().name, title: "", report: Some(Arc::new(answer.report)) }])
 }

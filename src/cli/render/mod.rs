@@ -7,6 +7,7 @@ mod output;
 mod parse;
 mod saved;
 mod source;
+mod studied;
 
 pub use options::RenderOptions;
 pub use parse::{Numbers, parse_head, parse_numbers};

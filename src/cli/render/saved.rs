@@ -111,7 +111,9 @@ impl Played {
     fn is_busy(&self) -> bool {
         let corpora = || self.session.documents.iter().filter_map(|document| document.corpus.as_ref());
         self.session.documents.iter().any(crate::session::Document::is_busy)
-            || corpora().any(|corpus| corpus.data.is_pending() || corpus.debate.is_pending())
+            || corpora().any(|corpus| {
+                corpus.data.is_pending() || corpus.debate.is_pending() || corpus.studies.pending().next().is_some()
+            })
             || self.session.panes.iter().any(|pane| pane.explanations.is_pending())
     }
 
@@ -126,12 +128,16 @@ impl Played {
         }
     }
 
-    /// Makes the tests that the pane shows.
+    /// Makes the tests, or the study, that the pane shows.
     fn test(&mut self, id: PaneId) {
-        if self.session.panes.get(id).is_some_and(|pane| pane.view.facts().tests_inputs) {
-            self.asks(id, Command::InPane(PaneCommand::Debate));
-            self.settle();
-        }
+        let Some(facts) = self.session.panes.get(id).map(|pane| pane.view.facts()) else { return };
+        let command = match facts.study {
+            Some(_) => PaneCommand::Study,
+            None if facts.tests_inputs => PaneCommand::Debate,
+            None => return,
+        };
+        self.asks(id, Command::InPane(command));
+        self.settle();
     }
 
     /// Whether the pane shows what it is to show.
@@ -145,7 +151,7 @@ impl Played {
             }
         }
         let corpus = document.corpus.as_ref();
-        let corpus = corpus.and_then(|corpus| corpus.data.failure().or_else(|| corpus.debate.failure()));
+        let corpus = corpus.and_then(|corpus| corpus.failure());
         match document.model.failure().or_else(|| document.capture.failure()).or(corpus) {
             Some(failure) => Err(failed(failure)),
             None => Ok(()),

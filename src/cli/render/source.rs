@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{RenderOptions, explained};
+use super::{RenderOptions, explained, studied};
 use crate::{
     analysis::{PointCloud, Space, debate::CorpusDebate, head_statistics::layouts_differ, positions},
     capture::{Capture, Edit, Site},
@@ -13,7 +13,7 @@ use crate::{
         spec::{Against, FigureSpec, Measurements},
         views::lab::Answered,
     },
-    model::{Logits, Model, Preparation, RunPlan, Sites},
+    model::{Encoded, Logits, Model, Preparation, RunPlan, Sites},
     worker::{self, corpus},
 };
 
@@ -117,13 +117,14 @@ fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source,
     let inputs = if corpus.is_some() { Vec::new() } else { options.input.read()? };
     let model = load(name, options)?;
     if let Some(list) = corpus {
-        return if spec.view.facts().tests_inputs {
-            test_corpus(&model, &list, (options, spec))
-        } else {
-            run_corpus(&model, &list, (options, spec))
+        let facts = spec.view.facts();
+        return match facts.study {
+            Some(study) => studied::study(&model, &list, (options, spec), study),
+            None if facts.tests_inputs => test_corpus(&model, &list, (options, spec)),
+            None => run_corpus(&model, &list, (options, spec)),
         };
     }
-    if spec.view.facts().tests_inputs {
+    if spec.view.facts().tests_inputs || spec.view.facts().study.is_some() {
         return Err(CliError::Usage(format!("the {} view is about many inputs: name a --corpus", spec.view.name())));
     }
     let input = only_one(inputs, "the command line gives")?;
@@ -193,7 +194,7 @@ fn run_corpus(
 }
 
 /// A corpus is drawn as it is.
-fn check_corpus(options: &RenderOptions) -> Result<(), CliError> {
+pub(super) fn check_corpus(options: &RenderOptions) -> Result<(), CliError> {
     refuse_groups(options)?;
     if !options.input.only_corpus() || options.generation().is_some() || !options.edits.is_empty() {
         let message = "a corpus is drawn as it is: leave out --text, --image, --target, --no-special, \
@@ -219,13 +220,23 @@ fn test_corpus(
     for (input, reason) in &debate.left_out {
         log::warn!("left out: input {input}: {reason}");
     }
-    let first = debate.instances.first().and_then(|instance| list.items.get(instance.input));
-    let first = first.ok_or_else(|| CliError::Failed("there is no input to test".to_owned()))?;
+    let first = debate.instances.first().map(|instance| instance.input);
+    let (source, _) = first_of(model, (list, first), spec)?;
+    Ok(Source { measured: Measurements { debate: Some(Arc::new(debate)), ..Measurements::default() }, ..source })
+}
+
+/// The run of one input, which stands for what is of all of them.
+pub(super) fn first_of(
+    model: &Model,
+    (list, first): (&InputList, Option<usize>),
+    spec: &FigureSpec,
+) -> Result<(Source, Encoded), CliError> {
+    let first = first.and_then(|input| list.items.get(input));
+    let first = first.ok_or_else(|| CliError::Failed("there is no input to run".to_owned()))?;
     let plan =
         RunPlan { sites: Sites::of(&(spec.view.spec().needs)(&spec.reading, spec.space())), ..RunPlan::default() };
     let encoded = model.encode(&corpus::input_of(&first.content, worker::debate::PREPARATION))?;
-    let source = Source::one(model.forward(&encoded, &plan, &show_progress)?);
-    Ok(Source { measured: Measurements { debate: Some(Arc::new(debate)), ..Measurements::default() }, ..source })
+    Ok((Source::one(model.forward(&encoded, &plan, &show_progress)?), encoded))
 }
 
 /// The other side, where heads are held against those over another corpus or of another model.

@@ -14,7 +14,9 @@ use crate::{
     analysis::{
         PointCloud,
         debate::CorpusDebate,
+        probe::CorpusProbe,
         reading::{Aggregate, Captures, Reading, Whose},
+        sae::CorpusFeatures,
         timing::Timing,
     },
     ids::StackKind,
@@ -25,7 +27,7 @@ use super::{
     data::Table,
     page::SIDE_PT,
     palette::Palette,
-    views::lab::Answered,
+    views::{Study, lab::Answered},
     write::{SvgText, WriteError},
 };
 
@@ -192,21 +194,36 @@ pub struct Measurements {
     pub timing: Option<Arc<Timing>>,
     /// Tests of attention as explanation.
     pub debate: Option<Arc<CorpusDebate>>,
+    /// Linear probes.
+    pub probe: Option<Arc<CorpusProbe>>,
+    /// Features of a dictionary.
+    pub features: Option<Arc<CorpusFeatures>>,
     /// What all inputs are held against.
     pub against: Option<Against>,
 }
 
 impl Measurements {
+    /// How many inputs a study is of.
+    pub fn n_studied(&self, study: Study) -> Option<usize> {
+        match study {
+            Study::Probe => self.probe.as_ref().map(|probe| probe.summary.n_texts),
+            Study::Features => self.features.as_ref().map(|found| found.n_done - found.left_out.len()),
+            Study::Lens => None,
+        }
+    }
+
     /// Numbers that tell each apart.
     pub fn identities(&self) -> impl Iterator<Item = usize> {
         let timing = self.timing.iter().map(|timing| Arc::as_ptr(timing) as usize);
         let debate = self.debate.iter().map(|debate| Arc::as_ptr(debate) as usize);
+        let probe = self.probe.iter().map(|probe| Arc::as_ptr(probe) as usize);
+        let features = self.features.iter().map(|features| Arc::as_ptr(features) as usize);
         let against = self.against.iter().map(|against| match &against.cloud {
             PointCloud::Input(capture) => Arc::as_ptr(capture) as usize,
             PointCloud::Inputs(view) => Arc::as_ptr(view) as usize,
             PointCloud::Positions(tables) => Arc::as_ptr(tables) as usize,
         });
-        timing.chain(debate).chain(against)
+        timing.chain(debate).chain(probe).chain(features).chain(against)
     }
 }
 

@@ -225,6 +225,7 @@ impl<'a> ResolvedSpec<'a> {
         });
         let tested = self.measured.debate.as_ref().filter(|_| facts.tests_inputs);
         let tested = tested.map(|debate| debate.instances.len());
+        let tested = tested.or_else(|| self.measured.n_studied(facts.study?));
         let topic = Topic {
             capture: self.capture,
             stack: self.stack,

@@ -9,6 +9,7 @@ pub mod cells;
 pub mod cost;
 pub mod debate;
 pub mod diagram;
+pub mod dictionary;
 pub mod distance;
 pub mod experts;
 pub mod grid;
@@ -23,6 +24,7 @@ pub mod parts;
 pub mod paths;
 pub mod points;
 pub mod positions;
+pub mod probe;
 pub mod regions;
 pub mod scatter;
 pub mod seen;
@@ -34,7 +36,7 @@ mod topic;
 pub mod why;
 pub mod writing;
 
-pub use spec::{DetailsPart, Facts, FigureExtent, Pages, ViewGroup, ViewScope, ViewSpec};
+pub use spec::{DetailsPart, Facts, FigureExtent, Pages, Study, ViewGroup, ViewScope, ViewSpec};
 pub use topic::Topic;
 
 use crate::{

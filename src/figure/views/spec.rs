@@ -84,6 +84,8 @@ pub struct ViewScope<'a> {
     pub cell: HeadId,
     /// Whether the input has special tokens.
     pub has_special: bool,
+    /// Layers of the selected stack, and heads of the widest of them.
+    pub n_heads: [usize; 2],
     /// Whether heads are ranked by a search.
     pub is_ranked: bool,
     /// Why queries have no lines to their keys, as a sentence.
@@ -101,6 +103,7 @@ impl ViewScope<'_> {
         cloud: None,
         cell: HeadId { stack: StackKind::SelfAttention, layer: 0, head: 0 },
         has_special: true,
+        n_heads: [0, 0],
         is_ranked: true,
         no_lines: None,
     };
@@ -201,12 +204,34 @@ pub struct Facts {
     pub reads_folders: bool,
     /// Attention as an explanation is tested on all inputs, by running the model on each.
     pub tests_inputs: bool,
+    /// What is found out of all inputs for it, on request.
+    pub study: Option<Study>,
     /// All inputs can be held against those of another corpus or model.
     pub contrasts: bool,
     /// Experts of a layer: no head is chosen, and tokens above it are coloured by the expert that they go to.
     pub shows_experts: bool,
     /// Parts of the details beside it.
     pub details: &'static [DetailsPart],
+}
+
+/// What is learnt or counted over all inputs of a corpus, by running the model on each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Study {
+    /// Linear probes.
+    Probe,
+    /// Features of a dictionary.
+    Features,
+    /// A Jacobian lens, which is written to a file that methods read through.
+    Lens,
+}
+
+vocabulary! {
+    Study:
+    /// What is done, on screen.
+    doing;
+    Probe("Probing"),
+    Features("Counting features"),
+    Lens("Fitting a lens"),
 }
 
 /// A part of the details beside a view, above its options.
@@ -254,13 +279,17 @@ impl Facts {
     /// Tests of all inputs of a corpus.
     pub(super) const TESTS: Self =
         Self { reads_corpus: true, tests_inputs: true, details: &[DetailsPart::Input], ..Self::NONE };
+    /// What is found out of all inputs of a corpus.
+    pub(super) const fn studies(study: Study) -> Self {
+        Self { reads_corpus: true, study: Some(study), details: &[DetailsPart::Input], ..Self::NONE }
+    }
     /// Steps of one head, as they were recorded.
     pub(super) const STEPS: Self = Self { details: &[DetailsPart::Head], ..Self::NONE };
     /// Experts of one layer.
     pub(super) const EXPERTS: Self = Self { shows_experts: true, ..Self::NONE };
     /// Whether an input that is chosen of a corpus is shown beside it, so that the next one can be chosen.
     pub const fn shows_inputs_beside(self) -> bool {
-        self.lays_out_points || self.tests_inputs
+        self.lays_out_points || self.tests_inputs || self.study.is_some()
     }
 
     const NONE: Self = Self {
@@ -282,6 +311,7 @@ impl Facts {
         reads_predictions: false,
         reads_folders: false,
         tests_inputs: false,
+        study: None,
         contrasts: false,
         shows_experts: false,
         details: &[],

@@ -121,7 +121,9 @@ impl Method for LensOptions {
         let meaning = "File of a fitted Jacobian lens of this model (.pt or .safetensors), through which layers and heads are \
             read as well";
         let value = FieldValue::Words(&mut self.jacobian_lens, "lens.safetensors");
-        visit(OptionField::new("jacobian_lens", "Jacobian lens", meaning, value).placeholder("FILE"));
+        visit(
+            OptionField::new("jacobian_lens", "Jacobian lens", meaning, value).placeholder("FILE").made_over_corpus(),
+        );
     }
 
     fn parameters(&self) -> Parameters {

@@ -10,6 +10,7 @@ mod edges;
 mod effective;
 mod embeddings;
 mod faithfulness;
+mod feature;
 mod flow;
 mod gradients;
 mod head_effect;
@@ -56,6 +57,7 @@ pub(super) use effective::without_bias;
 pub use embeddings::EmbeddingOptions;
 pub use faithfulness::FaithfulnessOptions;
 pub(super) use faithfulness::{absence, importance};
+pub use feature::{FeatureOptions, neurons_of};
 pub use flow::FlowOptions;
 pub use gradients::{GradientOptions, Of};
 pub use head_effect::HeadEffect;
@@ -160,6 +162,7 @@ methods! {
     AttributionPatching: PatchingOptions,
     Memories: MemoryOptions,
     Sae: SaeOptions,
+    Feature: FeatureOptions,
     RankOne: RewriteOptions,
     Alignment: AlignmentOptions,
     Embeddings: EmbeddingOptions,

@@ -72,8 +72,10 @@ impl App {
             }
             ShellEvent::SaveTo(number, path) => {
                 if let Some(unplaced) = self.pictures.take(number) {
+                    let is_lens = matches!(unplaced, Unplaced::Lens);
                     match unplaced.at(path.clone()) {
                         Some(request) => drop(self.export(request)),
+                        None if is_lens => self.commands.push(Command::FitLens(path)),
                         None => self.commands.push(Command::Session(SessionCommand::SaveTo(path))),
                     }
                 }

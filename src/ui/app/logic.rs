@@ -57,6 +57,7 @@ impl Startup {
                 | Effect::Screenshot
                 | Effect::SaveFigure { .. }
                 | Effect::SaveSession { .. }
+                | Effect::SaveLens { .. }
                 | Effect::CopyPicture(_)
                 | Effect::CopyText(_) => {}
             }
@@ -328,6 +329,10 @@ impl App {
                 Effect::SaveSession { name } => {
                     let number = self.pictures.keep(Unplaced::Session);
                     self.shell.save(number, &name, EXTENSION, &[]);
+                }
+                Effect::SaveLens { name } => {
+                    let number = self.pictures.keep(Unplaced::Lens);
+                    self.shell.save(number, &name, "safetensors", &[]);
                 }
                 Effect::CopyPicture(pixels) => {
                     let size = [pixels.width, pixels.height];

@@ -45,15 +45,17 @@ pub enum Unplaced {
     Figure(FigureRequest),
     /// The session, as it is when its place is known.
     Session,
+    /// A lens that is fitted when its place is known.
+    Lens,
 }
 
 impl Unplaced {
-    /// How it is written to `path`; `None` for the session, which is no picture.
+    /// How it is written to `path`; `None` for what is no picture.
     pub fn at(self, path: PathBuf) -> Option<ExportRequest> {
         Some(match self {
             Self::Screenshot { pixels, metadata } => ExportRequest::Png { pixels, metadata, path },
             Self::Figure(figure) => ExportRequest::Figures { figure, path },
-            Self::Session => return None,
+            Self::Session | Self::Lens => return None,
         })
     }
 }

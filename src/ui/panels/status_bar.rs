@@ -156,6 +156,12 @@ fn running(session: &Session) -> Option<Running> {
         .find(|(_, debate)| debate.is_pending())
     {
         steps(Lane::Debate(id), "Testing", debate.progress())
+    } else if let Some((id, study, progress)) = documents().find_map(|document| {
+        let studies = document.studies()?;
+        let study = studies.pending().next()?;
+        Some((document.id, study, studies.progress(study)))
+    }) {
+        steps(Lane::Study(id, study), study.doing(), progress)
     } else if !session.exports_pending.is_empty() {
         steps(Lane::Export, "Writing file", None)
     } else {

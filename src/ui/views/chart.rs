@@ -2,7 +2,7 @@
 //! by dragging, whole again after a double click. The plain wheel stays with the page.
 
 use eframe::egui::{
-    Align2, Button, Color32, FontId, Id, Pos2, Rect, Response, Role, Sense, Stroke, TextStyle, Ui, UiBuilder,
+    Align2, Button, Color32, FontId, Id, Pos2, Rangef, Rect, Response, Role, Sense, Stroke, TextStyle, Ui, UiBuilder,
     WidgetInfo, pos2, vec2,
 };
 use egui_plot::{
@@ -12,7 +12,10 @@ use egui_plot::{
 
 use super::display_list::color32;
 use crate::{
-    figure::chart::{Chart, ChartAxis, MarkOf, Series, SeriesShape, TIP_PT},
+    figure::{
+        chart::{Chart, ChartAxis, MarkOf, Series, SeriesShape, TIP_PT},
+        views::axes::{Axes, Axis},
+    },
     ui::{
         theme::{GRID, Theme, radius, text_size},
         widgets::text_button_width,
@@ -129,6 +132,15 @@ impl Plotted<'_> {
     /// Whether the legend hides a series.
     pub fn hides(&self, nth: usize) -> bool {
         self.hidden[nth]
+    }
+
+    /// The frame of its points, and its axes as they are seen now.
+    pub fn frame(&self) -> (Rect, Axes) {
+        let (frame, bounds) = (*self.transform.frame(), *self.transform.bounds());
+        let ([left, low], [right, high]) = (bounds.min(), bounds.max());
+        let x = Axis { from: left, to: right, points: frame.x_range() };
+        let y = Axis { from: low, to: high, points: Rangef::new(frame.bottom(), frame.top()) };
+        (frame, Axes { x, y })
     }
 
     fn place(&self, [x, y]: [f64; 2]) -> Pos2 {

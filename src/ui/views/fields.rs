@@ -81,6 +81,10 @@ fn scope<'a>(cx: &ViewCtx<'_>, view: ViewKind, cloud: Option<&'a PointCloud>) ->
             let of_words = |side: &Side| capture.picture_side() != Some(*side);
             Side::ALL.into_iter().filter(of_words).any(|side| capture.tokens(side).iter().any(|token| token.special))
         }),
+        n_heads: capture.map_or([0, 0], |capture| {
+            let stack = capture.model().stack(cx.pane.selection.stack());
+            stack.map_or([0, 0], |stack| [stack.layers.len(), stack.max_heads()])
+        }),
         is_ranked: cx.pane.ranking(cx.document).is_some(),
         no_lines: view.facts().lays_out_points.then(|| space::no_lines(cx)).flatten(),
     }

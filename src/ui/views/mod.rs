@@ -23,6 +23,7 @@ pub(super) mod controls;
 mod cost;
 mod debate;
 mod diagram;
+mod dictionary;
 mod display_list;
 mod display_menu;
 mod distance;
@@ -46,6 +47,7 @@ mod parts;
 mod paths;
 mod pending;
 mod positions;
+mod probe;
 mod rail;
 mod recurrence;
 mod scale;
@@ -55,6 +57,7 @@ mod small_maps;
 mod source;
 mod space;
 mod states;
+mod studies;
 mod text;
 mod text_width;
 mod texture;
@@ -123,6 +126,8 @@ pub struct Views {
     headpage: headpage::HeadView,
     average: average::AverageView,
     debate: debate::DebateView,
+    probe: probe::ProbeView,
+    dictionary: dictionary::FeaturesView,
     lab: lab::LabView,
     paths: paths::PathsView,
     why: why::WhyView,
@@ -227,6 +232,8 @@ impl Views {
             ViewKind::HeadPage => &mut self.headpage,
             ViewKind::Average => &mut self.average,
             ViewKind::Debate => &mut self.debate,
+            ViewKind::Probe => &mut self.probe,
+            ViewKind::Dictionary => &mut self.dictionary,
             ViewKind::Lab => &mut self.lab,
             ViewKind::Why => &mut self.why,
             ViewKind::Simplex => &mut self.simplex,

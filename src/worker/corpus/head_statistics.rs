@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{chunk_size, input_of, keys, packs, passes::sentence, run_pack};
 use crate::{
-    analysis::head_statistics::{HeadStatistics, Metric},
+    analysis::{
+        detect::{TokenCounts, known_token},
+        head_statistics::{HeadStatistics, Metric},
+    },
     capture::{Capture, Site},
     corpus::list::InputList,
     digest::sha256,
@@ -42,6 +45,8 @@ pub struct StatisticsPass {
     /// Inputs that cannot be read, with the reason.
     left_out: Vec<(usize, String)>,
     place: PassPlace,
+    /// How often tokens are in the list, counted before the first pack.
+    counts: Option<TokenCounts>,
 }
 
 /// Where a pass is: in which chunk, and how many of its packs were added.
@@ -85,6 +90,20 @@ struct StateHeader {
     place: PassPlace,
 }
 
+/// Counts the tokens of a list; inputs that cannot be read are left out, and are so again in the pass.
+fn counted(order: StatisticsOrder<'_>, control: &Control<'_>) -> Result<TokenCounts, Cancelled> {
+    let mut counts = TokenCounts::default();
+    let items = &order.list.items;
+    for (source, item) in items.iter().enumerate().filter(|(_, item)| item.content.text().is_some()) {
+        control(Progress { stage: Stage::Encode, done: source, total: items.len() })?;
+        let Ok(encoded) = order.model.encode(&input_of(&item.content, order.how)) else { continue };
+        for (side, tokens) in &encoded.tokens {
+            counts.add(*side, tokens.iter().map(known_token));
+        }
+    }
+    Ok(counts)
+}
+
 /// A name of everything that decides about the numbers but for the threads.
 pub fn statistics_key(identity: &Fingerprint, order: StatisticsOrder<'_>) -> String {
     let numbers = Metric::ALL.map(Metric::name).join(" ");
@@ -94,7 +113,12 @@ pub fn statistics_key(identity: &Fingerprint, order: StatisticsOrder<'_>) -> Str
 impl StatisticsPass {
     /// From the beginning.
     pub fn new(model: &Model) -> Self {
-        Self { statistics: HeadStatistics::new(model.spec()), left_out: Vec::new(), place: PassPlace::default() }
+        Self {
+            statistics: HeadStatistics::new(model.spec()),
+            left_out: Vec::new(),
+            place: PassPlace::default(),
+            counts: None,
+        }
     }
 
     /// What was added up so far.
@@ -140,6 +164,9 @@ impl StatisticsPass {
         seen: Seen<'_>,
     ) -> Result<(), Cancelled> {
         let items = &order.list.items;
+        if self.counts.is_none() {
+            self.counts = Some(counted(order, control)?);
+        }
         while self.place.start < items.len() {
             let are_pictures = items[self.place.start].content.text().is_none();
             let most = chunk_size(are_pictures);
@@ -185,7 +212,7 @@ impl StatisticsPass {
             for (at, capture) in pack.iter().zip(captures) {
                 match capture {
                     Ok(capture) => {
-                        model.engine().install(|| self.statistics.add(sources[*at], &capture));
+                        model.engine().install(|| self.statistics.add(sources[*at], &capture, self.counts.as_ref()));
                         seen(sources[*at], &capture);
                     }
                     Err(error) => self.left_out.push((sources[*at], sentence(&error))),
@@ -224,6 +251,6 @@ impl StatisticsPass {
             return Err(StateError::Damaged);
         }
         let statistics = HeadStatistics::from_bytes(sums, model.spec()).ok_or(StateError::Damaged)?;
-        Ok(Self { statistics, left_out: header.left_out, place: header.place })
+        Ok(Self { statistics, left_out: header.left_out, place: header.place, counts: None })
     }
 }

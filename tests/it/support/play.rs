@@ -142,6 +142,7 @@ impl Play {
                 Request::Outcomes(..) => "outcomes",
                 Request::Measure(..) => "measure",
                 Request::Debate(_) => "debate",
+                Request::Study(_) => "study",
             })
             .collect()
     }

@@ -454,11 +454,14 @@ impl Jobs for ScriptedJobs {
                 Request::ListModels(_) => EventKind::Catalog(script.known.clone()),
                 Request::Corpus(order) => corpora::answer(order, script.loaded.as_ref().unwrap()),
                 Request::LookAtCorpus(order) => corpora::look(order),
+                // Nothing is kept of an earlier run.
+                Request::Debate(order) if order.recalls => EventKind::Cancelled,
                 Request::Session(_)
                 | Request::PlanDownload(_)
                 | Request::Download(_)
                 | Request::SecondOpinion(..)
                 | Request::Debate(_)
+                | Request::Study(_)
                 | Request::Judge(_)
                 | Request::Measure(..) => {
                     // The test says what the hub answers.

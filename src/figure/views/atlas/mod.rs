@@ -26,6 +26,7 @@ use crate::{
 
 mod contrast;
 pub mod layout;
+mod names;
 mod of_folder;
 mod options;
 mod points;
@@ -33,6 +34,7 @@ mod spec;
 mod table;
 
 pub use contrast::{Arrows, column_text, contrast_text};
+pub use names::{PlacedName, PointNames};
 pub use of_folder::{FolderAxes, FolderScene};
 pub use options::{AtlasOptions, ContrastOrder, FAMILIES, PointColors, TableOrder};
 pub use points::{PointColor, PointSeries};
@@ -220,6 +222,7 @@ impl AtlasScene {
             };
             pen.lines(series.points().map(square).collect());
         }
+        self.draw_names(rect, &axes, pen);
         for value in axes.x.ticks(4) {
             let at = pos2(axes.x.at(value), rect.bottom() + 2.5 * GRID);
             pen.text(&tick_text(value as f32), SMALL, weak, at, Align::Center);

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use super::FolderAxes;
+use super::{FolderAxes, PointNames};
 use crate::{
     analysis::{
         detect::Detector,
@@ -28,6 +28,8 @@ pub struct AtlasOptions {
     pub point_color: PointColors,
     /// Of the sizes of the points; none where all have the same.
     pub point_size: Option<Metric>,
+    /// Which heads have their names beside their points.
+    pub point_names: PointNames,
     /// By what the table is ordered.
     pub order: TableOrder,
     /// Whether the table begins with the lowest number, instead of the highest.
@@ -185,6 +187,7 @@ impl Default for AtlasOptions {
             color: Metric::Kind(Detector::Confidence),
             point_color: PointColors::Kind,
             point_size: None,
+            point_names: PointNames::default(),
             order: TableOrder::Cells,
             lowest_first: false,
             correction: Correction::default(),
@@ -288,6 +291,10 @@ impl AtlasOptions {
         let meaning = "Size of the points: the same for all, or a number of a head";
         let words = ("point_size", "Size of the points", meaning);
         choose_with(visit, words, &mut self.point_size, &sizes, of_view);
+        let meaning = "Names beside points: of the selected head and of heads of known kinds, as far as there is room";
+        choose_with(visit, ("point_names", "Names", meaning), &mut self.point_names, &PointNames::CHOICES, |field| {
+            field.strict()
+        });
         let meaning = "How many families heads are put into by the likeness of their numbers";
         let value = FieldValue::Whole(&mut self.families, FAMILIES_RANGE);
         visit(OptionField::new("families", "Families", meaning, value).strict());

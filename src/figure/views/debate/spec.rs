@@ -39,7 +39,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     facts: Facts::TESTS,
     extent: FigureExtent::Stack,
     options: &["debate"],
-    fields: |options, _, visit| options.debate.visit(visit),
+    fields: |options, scope, visit| options.debate.visit(scope, visit),
     said: None,
     color_map: spec::color_map,
     needs: |_, _| vec![Site::Pattern],

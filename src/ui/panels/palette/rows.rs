@@ -220,6 +220,8 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = PaletteRow> + 'a {
             ("Command", Some("The lecture is not shown".to_owned()))
         } else if command == UiCommand::MeasureTimes {
             ("Command", cx.document.timing_obstacle().map(ToOwned::to_owned))
+        } else if command == UiCommand::FitLens {
+            ("Command", cx.document.study_obstacle().map(ToOwned::to_owned))
         } else {
             ("Command", None)
         };

@@ -55,6 +55,8 @@ type SceneKey = (Same<CloudResult>, Option<Same<Families>>, Option<[String; 2]>,
 #[derive(Default)]
 pub struct AtlasView {
     painter: ScenePainter<SceneKey>,
+    /// Names beside the points, by what is seen of the chart.
+    names: ScenePainter<(SceneKey, [u64; 4])>,
     fingerprints: Option<(Same<CloudResult>, Fingerprints)>,
     of_folder: ScenePainter<of_folder::SceneKey>,
 }
@@ -126,7 +128,7 @@ impl AtlasView {
         let families = scene.families.clone().map(Same);
         let key =
             (Same(Arc::clone(&scene.found)), families, scene.sides.clone(), scene.head, scene.options, scene.color_map);
-        self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_heads(area, pen));
+        self.painter.paint(&painter, cx.theme, key.clone(), area, &|pen| scene.draw_heads(area, pen));
         let layout = scene.layout(area, Medium::Screen);
         let mut chart = scene.chart(&cx.theme.palette);
         if layout.plot.width() < LEGEND_PT {
@@ -137,6 +139,9 @@ impl AtlasView {
         heading_ui(ui, cx, scene, &layout, &response);
         let charts = ChartUi { chart: &chart, salt: 0, subject, legend: Corner::RightTop, moves: true };
         let plotted = charts.show(ui, cx.theme, layout.chart());
+        let (frame, axes) = plotted.frame();
+        let bounds = [axes.x.from, axes.x.to, axes.y.from, axes.y.to].map(f64::to_bits);
+        self.names.paint(ui.painter(), cx.theme, (key, bounds), frame, &|pen| scene.draw_names(frame, &axes, pen));
         let rows = scene.rows();
         let in_chart = head_in_chart(scene, &plotted);
         let in_cells = || {

@@ -64,6 +64,9 @@ impl Canvas for DebateView {
             return None;
         };
         let (progress, n_inputs) = self.progress(cx, corpus);
+        if cx.document.wants_recall() {
+            cx.send(Command::InPane(PaneCommand::RecallDebate));
+        }
         if let DebateProgress::OfOthers { is_known: true } = progress
             && !corpus.debate.is_pending()
             && corpus.debate.failure().is_none()

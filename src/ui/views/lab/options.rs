@@ -8,14 +8,18 @@ use super::{
 };
 use crate::{
     capture::Capture,
+    figure::views::Study,
     lab::Scope,
-    options::OptionField,
+    options::{Made, OptionField},
+    protocol::Lane,
+    session::{Command, PaneCommand},
     ui::{
         ViewCtx,
         theme::GRID,
         views::{
             controls,
             fields::{front_field_ui, menu_field_ui},
+            states::progress_ui,
         },
         widgets::{menu_width, scrolled_menu_ui},
     },
@@ -41,7 +45,14 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedC
     ui.add_space(GRID);
     let scope = Scope::from(&cx.pane.lab_focus(capture));
     let name = column.column.name;
-    fields_ui(ui, cx, (&scope, column), &mut |ui, field| menu_field_ui(ui, cx, field));
+    fields_ui(ui, cx, (&scope, column), &mut |ui, field| {
+        let made = field.made;
+        menu_field_ui(ui, cx, field);
+        match made {
+            Made::Elsewhere => {}
+            Made::OverCorpus => fit_ui(ui, cx),
+        }
+    });
     ui.add_space(GRID);
     if let Some(report) = &column.answer.report {
         show::menu_ui(ui, cx, capture, (column, report));
@@ -58,6 +69,35 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedC
         }
     });
     ui.add(small(&format!("On the command line: attnscope analyze {}", method.name)));
+}
+
+/// The button that fits a lens over the corpus that is open, with the lens that was fitted last or what went wrong.
+fn fit_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let studies = cx.document.studies();
+    let running = studies.filter(|studies| studies.is_pending(Study::Lens));
+    ui.horizontal(|ui| {
+        let obstacle = cx.document.study_obstacle().or(running.map(|_| "A lens is being fitted"));
+        let button = ui.add_enabled(obstacle.is_none(), Button::new("Fit over the corpus…"));
+        let meaning = "Fit a Jacobian lens of this model over the open corpus, write it to a file and read through it; it \
+                       takes a run back for each number of the stream’s width and text";
+        if button.on_hover_text(meaning).on_disabled_hover_text(obstacle.unwrap_or_default()).clicked() {
+            cx.send(Command::InPane(PaneCommand::FitLens));
+            ui.close();
+        }
+        if running.is_some() && ui.button("Cancel").on_hover_text("Stop fitting the lens").clicked() {
+            cx.send(Command::Cancel(Lane::Study(cx.document.id, Study::Lens)));
+        }
+    });
+    if let Some(studies) = running {
+        progress_ui(ui, cx.theme, studies.progress(Study::Lens), Study::Lens.doing());
+    }
+    let said = studies.and_then(|studies| {
+        let failed = studies.lens.failure().map(|failure| failure.summary.clone());
+        failed.or_else(|| studies.lens.latest().map(|(path, said)| format!("{}: {said}", path.display())))
+    });
+    if let Some(said) = said {
+        ui.add(Label::new(RichText::new(said).small().color(cx.theme.text_weak)).wrap());
+    }
 }
 
 /// Draws the options without which a method says nothing; whether there are some.
