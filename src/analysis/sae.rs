@@ -185,7 +185,9 @@ impl Sae {
         // Without its mean a vector is read by what is left of the direction without its own.
         if self.centred || self.input_norm == InputNorm::Layer {
             let mean = direction.iter().sum::<f64>() / direction.len().max(1) as f64;
-            direction.iter_mut().for_each(|weight| *weight -= mean);
+            for weight in &mut direction {
+                *weight -= mean;
+            }
         }
         FeatureReading { direction, value }
     }

@@ -102,9 +102,7 @@ pub struct OpenOptions {
         help = format!("View to show: {}", ViewKind::names(|_| true))
     )]
     pub view: Option<ViewKind>,
-    /// Attention stack to show: self, encoder, decoder, cross, vision, text, cross_modal_text, text_to_vision,
-    /// cross_modal_vision, vision_to_text, words, sentences
-    #[arg(long)]
+    #[arg(long, help = format!("Attention stack to show: {}", StackKind::ALL.map(StackKind::name).join(", ")))]
     pub stack: Option<StackKind>,
     /// Layer to show, from 0
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! Effects of commands on the parts of the session. Those of the worker's events are in `on_event.rs`.
 
-use std::ops::Range;
+use std::{ops::Range, path::PathBuf};
 
 use super::{
     BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, Effect, Experiment,
@@ -161,6 +161,11 @@ impl Session {
         effects.into_iter().chain(self.ask(Document::measure)).collect()
     }
 
+    fn fit_lens(&mut self, path: PathBuf) -> Vec<Effect> {
+        let job = self.jobs.next();
+        self.active_document().fit_lens(path, job)
+    }
+
     fn transition(&mut self, pane: PaneId, command: Command) -> Vec<Effect> {
         match command {
             Command::InPane(command) => return self.apply_to(pane, command),
@@ -265,10 +270,7 @@ impl Session {
                 return self.download.on_command(command, &self.settings, &mut self.jobs);
             }
             Command::SaveScreenshot => return vec![Effect::Screenshot],
-            Command::FitLens(path) => {
-                let job = self.jobs.next();
-                return self.active_document().fit_lens(path, job);
-            }
+            Command::FitLens(path) => return self.fit_lens(path),
             Command::Figure(command) => {
                 let Self { documents, panes, figures, settings, jobs, .. } = self;
                 return figures.on_command(command, (panes, documents), &mut settings.figures, jobs);
@@ -320,7 +322,9 @@ impl Session {
     pub(super) fn read_through(&mut self, opened: &LoadAnswer) -> Vec<Effect> {
         let Some((readers, path)) = explanations::readers_of(opened) else { return Vec::new() };
         let options = &mut self.panes.active_mut().options;
-        readers.iter().for_each(|reader| options.lab.read_through(*reader, path));
+        for reader in readers {
+            options.lab.read_through(*reader, path);
+        }
         if matches!(opened, LoadAnswer::IsSae(_)) {
             options.read_features_of(path.display().to_string());
         }

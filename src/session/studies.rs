@@ -247,9 +247,8 @@ impl Panes {
     /// Shows the feature that fires most where none is chosen that the dictionary has.
     pub(super) fn begin_with_feature(&mut self, document: &Document) {
         let Some(found) = document.studies().and_then(|studies| studies.features.latest()) else { return };
-        let has = |feature: &usize| *feature < found.d_sae;
         for pane in self.iter_mut().filter(|pane| pane.document == document.id) {
-            if pane.options.shown_feature().filter(has).is_none() {
+            if pane.options.shown_feature().is_none_or(|feature| feature >= found.d_sae) {
                 let first = found.listed(pane.options.listed().order, "").first().copied();
                 pane.options.show_feature(first);
             }

@@ -47,9 +47,7 @@ pub struct ProjectOptions {
     pub translate: Translation,
     #[command(flatten)]
     pub layout: LayoutFlags,
-    /// Attention stack: self, encoder, decoder, cross, vision, text, cross_modal_text, text_to_vision,
-    /// cross_modal_vision, vision_to_text, words, sentences
-    #[arg(long)]
+    #[arg(long, help = format!("Attention stack: {}", StackKind::ALL.map(StackKind::name).join(", ")))]
     pub stack: Option<StackKind>,
     /// Heads such as L3H5,L0H2, counted from 0, or all
     #[arg(long, default_value = "all", value_parser = parse_heads)]

@@ -127,9 +127,7 @@ pub struct RenderOptions {
     /// Numbers behind the figure, ending in .csv, .json, .npz or .safetensors
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
-    /// Attention stack: self, encoder, decoder, cross, vision, text, cross_modal_text, text_to_vision,
-    /// cross_modal_vision, vision_to_text, words, sentences
-    #[arg(long)]
+    #[arg(long, help = format!("Attention stack: {}", StackKind::ALL.map(StackKind::name).join(", ")))]
     pub stack: Option<StackKind>,
     /// Layers, from 0, such as 3 or 0-3,11
     #[arg(long, value_parser = parse_numbers)]

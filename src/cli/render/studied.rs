@@ -53,7 +53,7 @@ pub fn study(
     }
     let (source, encoded) = first_of(model, (list, first), spec)?;
     let answers = explained::about_feature(model, &encoded, (options, spec), &measured)?;
-    Ok(Source { measured, answers, ..source })
+    Ok(Source { answers, measured, ..source })
 }
 
 fn probed(

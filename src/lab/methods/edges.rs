@@ -309,6 +309,9 @@ impl Score<'_> {
 
 fn spot(capture: &Capture, options: &EdgeOptions) -> Result<(), LabError> {
     let HeadId { stack, layer, head } = options.head;
+    if stack.is_cross_modal() {
+        return Err(LabError::unsuited(BRIDGED));
+    }
     let spec = capture.model().stack(stack);
     let spec = spec.ok_or_else(|| LabError::unsuited(format!("the model has no attention called {stack}")))?;
     let n_heads = spec.layers.get(layer).map_or(0, |layer| layer.n_heads);
@@ -425,9 +428,6 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     let HeadId { stack, layer, .. } = head;
     let plain = lab.plain()?;
     spot(plain, &options)?;
-    if stack.is_cross_modal() {
-        return Err(LabError::unsuited(BRIDGED));
-    }
     let missing = || LabError::unsuited(NO_STREAM);
     let is_cross = stack.is_cross();
     let own = stack.host();

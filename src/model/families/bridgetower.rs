@@ -394,7 +394,9 @@ fn head(
         }
     };
     let others = ["mlm_score.", "itm_score.", "itc_", "logit_scale"];
-    others.into_iter().for_each(|beginning| weights.skip_all(beginning));
+    for beginning in others {
+        weights.skip_all(beginning);
+    }
     skip(weights, "cross_modal_text_pooler.");
     skip(weights, "cross_modal_image_pooler.");
     Ok(found)

@@ -74,7 +74,10 @@ fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadErro
     if weights.has("norm_pre.weight") {
         embedding.norm = Some(layer_norm(weights, "norm_pre", d_model, facts.eps)?);
     }
-    let n_layers = (0..).take_while(|layer| weights.has(&layers.name(*layer, "norm1.weight"))).count();
+    let mut n_layers = 0;
+    while weights.has(&layers.name(n_layers, "norm1.weight")) {
+        n_layers += 1;
+    }
     let blocks = (0..n_layers).map(|layer| block(config, weights, &layers, layer)).collect::<Result<_, _>>()?;
     // A model that norms what it has pooled norms nothing else.
     let norm = weights.has("norm.weight").then(|| layer_norm(weights, "norm", d_model, facts.eps)).transpose()?;

@@ -77,7 +77,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         options,
         color_map: resolved.spec.color_map(),
     };
-    let table = Box::new(move || table(&found, families.as_deref(), options.thresholds));
+    let table = Box::new(move || table(&found, families.as_deref(), &options.thresholds));
     Ok(vec![resolved.named(Box::new(scene), table, "all heads".to_owned(), None)])
 }
 
@@ -86,7 +86,7 @@ fn families_of(found: &CloudResult) -> Option<Arc<Families>> {
 }
 
 /// One row per head: of each number its value, standard error, count and rank.
-fn table(found: &CloudResult, families: Option<&Families>, thresholds: Thresholds) -> Table {
+fn table(found: &CloudResult, families: Option<&Families>, thresholds: &Thresholds) -> Table {
     let found = match found {
         CloudResult::Statistics(found) => found,
         CloudResult::Contrast(found) => return contrasted(found, families, thresholds),
@@ -98,7 +98,7 @@ fn table(found: &CloudResult, families: Option<&Families>, thresholds: Threshold
         DataColumn::new(name, DataValues::Number(column.cells.iter().map(value).collect()))
     };
     let mut columns = head_columns(&found.heads);
-    columns.push(kinds_column("kinds", found, &thresholds));
+    columns.push(kinds_column("kinds", found, thresholds));
     columns.extend(families.map(|families| family_column(&found.heads, families)));
     for column in &found.columns {
         columns.push(number(column, "", &|cell| Some(cell.statistic.value)));
@@ -110,15 +110,15 @@ fn table(found: &CloudResult, families: Option<&Families>, thresholds: Threshold
 }
 
 /// One row per head: of each number its means over the inputs of both sides, and how they differ.
-fn contrasted(found: &ContrastedTables, families: Option<&Families>, thresholds: Thresholds) -> Table {
+fn contrasted(found: &ContrastedTables, families: Option<&Families>, thresholds: &Thresholds) -> Table {
     let number = |column: &ContrastColumn, what: &str, of: fn(&ContrastCell) -> Option<f64>| {
         let value = |cell: &Option<ContrastCell>| cell.as_ref().and_then(of).map_or(f32::NAN, |value| value as f32);
         let name = format!("{}{what}", column.metric.name().replace('-', "_"));
         DataColumn::new(name, DataValues::Number(column.cells.iter().map(value).collect()))
     };
     let mut columns = head_columns(&found.contrast.heads);
-    columns.push(kinds_column("kinds_a", &found.sides[0], &thresholds));
-    columns.push(kinds_column("kinds_b", &found.sides[1], &thresholds));
+    columns.push(kinds_column("kinds_a", &found.sides[0], thresholds));
+    columns.push(kinds_column("kinds_b", &found.sides[1], thresholds));
     columns.extend(families.map(|families| family_column(&found.contrast.heads, families)));
     for column in &found.contrast.columns {
         columns.push(number(column, "_a", |cell| Some(cell.a.mean)));

@@ -128,5 +128,6 @@ fn one_or_none(
     let choices: Vec<(Option<usize>, &str, &str)> = std::iter::once((None, none, title))
         .chain(numbers.iter().enumerate().map(|(number, text)| (Some(number), text.as_str(), text.as_str())))
         .collect();
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method itself is of one lifetime")]
     choose_with(visit, words, value, &choices, |field| field.strict());
 }

@@ -389,12 +389,7 @@ impl ImageView {
             }
         }
         let focus = selection.focus();
-        let (picked, partner) = match picking {
-            Picking::Patches(PatchRole::Query) => (focus.query, focus.key),
-            Picking::Patches(PatchRole::Key) => (focus.key, focus.query),
-            Picking::Words(PatchRole::Query) => (None, focus.key),
-            Picking::Words(PatchRole::Key) => (None, focus.query),
-        };
+        let (picked, partner) = picked_of(picking, focus);
         if let Some(partner) = partner {
             painter.rect_stroke(layout.token_rect(partner), 0, Stroke::new(1.5, cx.theme.text), StrokeKind::Outside);
         }
@@ -435,6 +430,16 @@ impl ImageView {
 /// How many layers the stack of the pane has.
 fn n_layers(cx: &ViewCtx<'_>, capture: &Capture) -> usize {
     capture.model().stack(cx.pane.selection.stack()).map_or(0, |stack| stack.layers.len())
+}
+
+/// Of what is in focus, the patch that is picked and the one that it is paired with.
+const fn picked_of(picking: Picking, focus: Focus) -> (Option<usize>, Option<usize>) {
+    match picking {
+        Picking::Patches(PatchRole::Query) => (focus.query, focus.key),
+        Picking::Patches(PatchRole::Key) => (focus.key, focus.query),
+        Picking::Words(PatchRole::Query) => (None, focus.key),
+        Picking::Words(PatchRole::Key) => (None, focus.query),
+    }
 }
 
 /// Patches ask and answer in a stack of their own; words ask or answer them in cross-attention.
