@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use attnscope::model::{Input, Logits, Model, ModelFiles, RunPlan, locate, uninterrupted};
+use attnscope::model::{Input, Logits, RunPlan, locate, uninterrupted};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
 use crate::{
     families,
     parity::fixture,
-    weights::{assert_says, engine, model_with, open},
+    weights::{assert_says, model_with, open},
 };
 
 /// The tensors of a checkpoint, of which a test changes some.
@@ -93,18 +93,6 @@ fn weights_of_few_bits_take_the_memory_that_they_take_in_the_file() {
             4 * audit.tensors.iter().map(|tensor| tensor.shape.iter().product::<usize>() as u64).max().unwrap();
         assert!((audit.n_bytes..=audit.n_bytes + largest).contains(&needs), "{name}: {needs} for {}", audit.n_bytes);
     }
-}
-
-/// Sums with an adapter's maps are numbers of four bytes; all other maps keep their bits.
-#[test]
-fn maps_that_an_adapter_changes_take_more_memory_and_others_none() {
-    let files = || ModelFiles::open(&fixture(FP8)).unwrap();
-    let load = |files: ModelFiles| Model::load(&files, "adapted", &engine(), &uninterrupted).unwrap();
-    let (plain, adapted) =
-        (load(files()), load(files().with_adapter(ModelFiles::folder(fixture("adapters/stabilised")))));
-    let (plain, adapted) = (plain.audit().clone(), adapted.audit().clone());
-    assert!(adapted.warnings.iter().any(|warning| warning.contains("is merged")), "{:?}", adapted.warnings);
-    assert!(plain.n_bytes < adapted.n_bytes && adapted.n_bytes < 4 * adapted.n_params, "{adapted:?}");
 }
 
 /// A checkpoint whose embeddings, and the output that is tied to them, are what its first layer has as a map of few bits.

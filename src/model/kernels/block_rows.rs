@@ -104,14 +104,14 @@ pub(super) fn picked<T: Copy>(all: &[T], rows: &[usize], len: usize) -> Vec<T> {
 /// A matrix `[d_out, d_in]` whose rows are blocks, of one type or of several, one after the other.
 #[derive(Clone, Debug)]
 pub struct BlockRows {
-    parts: Arc<Parts>,
+    parts: Arc<PlacedParts>,
     /// The rows of all parts that this matrix has.
     rows: Range<usize>,
     d_in: usize,
 }
 
 #[derive(Debug)]
-struct Parts {
+struct PlacedParts {
     /// Each part with the number of rows before it.
     placed: Vec<(usize, RowPart)>,
     /// What each row of all parts is multiplied by once it is in single precision; none where that is nothing.
@@ -131,7 +131,7 @@ impl BlockRows {
             placed.push((n_rows, part));
             n_rows += n;
         }
-        Ok(Self { parts: Arc::new(Parts { placed, factors: Vec::new() }), rows: 0..n_rows, d_in })
+        Ok(Self { parts: Arc::new(PlacedParts { placed, factors: Vec::new() }), rows: 0..n_rows, d_in })
     }
 
     /// `(d_in, d_out)`.
@@ -147,7 +147,7 @@ impl BlockRows {
         let Self { parts, rows, d_in } = self;
         match Arc::into_inner(parts) {
             Some(parts) if parts.factors.is_empty() && rows == (0..factors.len()) => {
-                Ok(Self { parts: Arc::new(Parts { factors, ..parts }), rows, d_in })
+                Ok(Self { parts: Arc::new(PlacedParts { factors, ..parts }), rows, d_in })
             }
             _ => bail!("{} factors are not those of {} rows", factors.len(), rows.len()),
         }

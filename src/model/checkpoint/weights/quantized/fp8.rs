@@ -88,7 +88,9 @@ pub(super) fn take(entries: &mut EntryTable, suffix: &str) -> Result<BTreeMap<St
         let companions = iter::once(scales_name.clone()).chain(others).collect();
         let width = grid.dims.1;
         let n_rows = codes.1.n_values() / width.max(1);
-        let size_bytes = n_rows as u64 * (width + grid.per_row() * size_of::<f32>()) as u64;
+        // Powers of two are kept in two bytes.
+        let scale_bytes = scales.1.dtype.map_or(2, |dtype| dtype.bytes_of(1));
+        let size_bytes = n_rows as u64 * (width + grid.per_row() * scale_bytes) as u64;
         let shard = codes.0;
         let form = Arc::new(Fp8 { grid, codes, scales_name, scales });
         found.insert(name, Quantized { form, width, shard, size_bytes, companions });
