@@ -162,9 +162,10 @@ fn parts_by_token_add_up_at_every_place_that_attention_writes_to_and_are_refused
 
 #[test]
 fn lists_are_sorted_and_found_by_number_and_token() {
+    type Key = fn(&FeatureCount) -> f64;
     let found = counted("standard");
     let of = |feature: usize| &found.counts.features[feature];
-    let keys: [(FeatureOrder, fn(&FeatureCount) -> f64); 4] = [
+    let keys: [(FeatureOrder, Key); 4] = [
         (FeatureOrder::Sum, |of| of.sum),
         (FeatureOrder::Density, |of| of.n as f64),
         (FeatureOrder::Mean, FeatureCount::mean),

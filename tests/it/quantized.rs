@@ -4,6 +4,7 @@ use std::fs;
 
 use attnscope::model::{Input, Logits, RunPlan, locate, uninterrupted};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use serde_json::json;
 
 use crate::{
     families,
@@ -152,7 +153,6 @@ fn forms_that_are_not_read_are_told_with_method_and_bits() {
             model_with(name, &[("config.json", config.to_string().into_bytes()), ("model.safetensors", weights)]);
         open(folder.path()).unwrap_err().to_string()
     };
-    use serde_json::json;
     for (name, settings, told) in [
         ("families/llama-gptq", json!({"quant_method": "gptq", "bits": 3, "group_size": 16}), "gptq, 3 bits"),
         (
