@@ -211,10 +211,7 @@ fn flows_are_rendered_with_their_numbers_and_their_meaning() {
     let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     assert_eq!(json["figure"]["options"]["flows"], serde_json::json!({ "show": "strongest", "threshold": 0.05 }));
     for (arguments, said) in [
-        (
-            [&["render", "image", "--flows", "--out", &svg], &captions[..]].concat(),
-            "queries of the cross stack are words",
-        ),
+        ([&["render", "image", "--flows", "--out", &svg], &captions[..]].concat(), "the cross stack is also of words"),
         (
             [&["render", "heatmap", "--flows", "--out", &svg], &vit[..]].concat(),
             "--flows is an option of picture, not of heatmap",

@@ -209,8 +209,12 @@ fn check(name: &str, model: &Model, encoded: &Encoded, changes: &[Edit]) -> Vec<
     let mut add = |problem: String| wrong.push(format!("{name}: {problem}"));
     for stack in plain.stacks() {
         let twin = capture.stack(stack.kind).unwrap();
-        if !equal(stack, twin) {
-            add(format!("a tapped pass of {} has other values", stack.kind));
+        for (layer, site, off) in apart(stack, twin) {
+            add(format!(
+                "a tapped pass of {} has other values: {} of layer {layer} by {off:e}",
+                stack.kind,
+                site.name()
+            ));
         }
     }
     let mut places = places(&capture, &gradients);
@@ -250,14 +254,22 @@ fn check(name: &str, model: &Model, encoded: &Encoded, changes: &[Edit]) -> Vec<
     wrong
 }
 
-fn equal(a: &StackCapture, b: &StackCapture) -> bool {
-    let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| a == b || (a - b).abs() <= 1e-5 * a.abs().max(1.0));
-    a.layers.iter().zip(&b.layers).all(|(a, b)| {
-        Site::ALL.into_iter().all(|site| {
-            let heads = a.per_head(site).zip(b.per_head(site)).is_none_or(|(a, b)| near(a.as_slice(), b.as_slice()));
-            heads && a.rows(site).zip(b.rows(site)).is_none_or(|(a, b)| near(a.as_slice(), b.as_slice()))
-        })
-    })
+/// Layers and sites whose values differ by more than 1e-5, of 1 or of the largest if that is larger, and how far.
+fn apart(a: &StackCapture, b: &StackCapture) -> Vec<(usize, Site, f32)> {
+    let worst = |a: &[f32], b: &[f32]| {
+        let largest = a.iter().filter(|x| x.is_finite()).fold(1.0f32, |most, x| most.max(x.abs()));
+        a.iter().zip(b).map(|(a, b)| if a == b { 0.0 } else { (a - b).abs() / largest }).fold(0.0, f32::max)
+    };
+    let layers = a.layers.iter().zip(&b.layers).enumerate();
+    let of = |(layer, (a, b)): (usize, (&LayerCapture, &LayerCapture))| {
+        let of_site = |site: Site| {
+            let heads = a.per_head(site).zip(b.per_head(site)).map(|(a, b)| worst(a.as_slice(), b.as_slice()));
+            let rows = a.rows(site).zip(b.rows(site)).map(|(a, b)| worst(a.as_slice(), b.as_slice()));
+            (layer, site, heads.into_iter().chain(rows).fold(0.0, f32::max))
+        };
+        Site::ALL.map(of_site)
+    };
+    layers.flat_map(of).filter(|(.., off)| *off > 1e-5 || off.is_nan()).collect()
 }
 
 #[test]

@@ -251,7 +251,7 @@ pub fn behaviour(model: &Model, name: &str) -> String {
 fn is_size(key: &str) -> bool {
     let parts = ["size", "layers", "heads", "dim", "positions", "groups", "channels", "rope", "layer_types", "inner"];
     parts.iter().any(|part| key.contains(part))
-        || ["n_layer", "n_head", "n_embd", "d_kv", "d_ff", "d_model"].contains(&key)
+        || ["n_layer", "n_head", "n_embd", "d_kv", "d_ff", "d_model", "mamba_d_head", "num_classes"].contains(&key)
 }
 
 #[test]

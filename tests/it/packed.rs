@@ -117,7 +117,10 @@ fn packed_inputs_have_the_numbers_of_single_runs() {
         // Classes that choose by the input which tokens see all.
         let chooses = |class: &&str| name.starts_with(&format!("longformer-{class}"));
         let has_global = ["classifier", "questions", "choices"].iter().any(chooses);
-        let alone = is_recurrent || has_global || (model.spec().modality.target().is_some() && !is_pair(name));
+        // Each stream of a text and a picture attends to the other one's.
+        let has_streams = name.starts_with("bridgetower");
+        let alone =
+            is_recurrent || has_global || has_streams || (model.spec().modality.target().is_some() && !is_pair(name));
         assert_eq!(model.runs_alone(&inputs, &plan).is_some(), alone, "{name}");
         let packed =
             model.forward_packed(&inputs, &plan, &uninterrupted).unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -343,6 +343,7 @@ fn every_view_without_a_capture_says_what_to_do() {
 #[test]
 fn options_of_every_view_can_be_drawn_and_have_names() {
     for view in ViewKind::ALL {
+        println!("options of {}", view.label());
         let mut stage = Stage::new(synthetic::image_capture((4, 5)), view).show_options();
         stage.run();
         assert_eq!(stage.state().asked, [], "drawing the options of {} asks for nothing", view.label());

@@ -23,6 +23,7 @@ use attnscope::{
     model::{Logits, RunPlan, Sites, uninterrupted},
     raster::ColorMap,
     session::{Command, Focus, SelectionCommand},
+    spec::PatternKind,
 };
 use eframe::egui::{Key, Role, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -51,8 +52,8 @@ fn heads(capture: &Capture) -> Vec<HeadId> {
             stack.layers.iter().enumerate().map(move |(layer, spec)| (stack.kind, layer, spec.n_heads))
         });
     let all = layers.flat_map(|(stack, layer, n)| (0..n).map(move |head| HeadId { stack, layer, head }));
-    // No query of a layer with a state is compared with a key.
-    all.filter(|head| !capture.model().is_effective(*head)).collect()
+    // No query of a layer with a state or a convolution is compared with a key.
+    all.filter(|head| capture.model().pattern_of(*head) == Some(PatternKind::Distribution)).collect()
 }
 
 /// The chains of the first, a middle and the last query of every head, with their strongest keys.

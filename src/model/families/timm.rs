@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::{
     Activation, Block, Body, ClassHead, Config, Dense, Embedding, Family, HeadKind, Interpolation, LayerSpec, Layers,
     LoadError, Modality, MultiHead, Names, Network, Norms, Pictures, ProcessorClass, Reads, Stack, StackKind, Stored,
-    Tower, Transform, Weights, classifier, layer_norm, map, n_classes,
-    timm_architectures::{Facts, Pooling, facts},
+    Tower, Transform, Weights, classifier, config_keys, layer_norm, map, n_classes,
+    timm_architectures::{Pooling, Traits, facts},
     tokens,
     vision::Branch,
 };
@@ -17,6 +17,7 @@ use super::{
 pub(super) const FAMILIES: &[Family] = &[Family {
     classes: &["vit_", "deit3_", "deit_", "flexivit_", "eva_large_"],
     harmless: &[
+        config_keys::CAUSALITY,
         // Of the pooled output of transformers' own wrapper; sizes that the weights tell; what the tensors do not depend on.
         &["do_pooling", "num_classes", "num_features", "label_names", "label_descriptions", "pretrained_cfg"],
         // What stood at the top before there was a section of it.
@@ -93,7 +94,7 @@ fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadErro
 }
 
 /// What the architecture stands for, with what the file says otherwise.
-fn said(config: &Config) -> Result<Facts, LoadError> {
+fn said(config: &Config) -> Result<Traits, LoadError> {
     let name = config.text(&["architecture"]).unwrap_or_default();
     let mut facts = facts(name).ok_or_else(|| {
         config.unsupported(format!(
@@ -166,7 +167,7 @@ impl Before {
         config: &Config,
         weights: &mut Weights<'_>,
         embedding: &mut super::vision::PatchEmbedding,
-        facts: &Facts,
+        facts: &Traits,
     ) -> Result<(), LoadError> {
         let n_before = self.n();
         let n_patches = embedding.grid.0 * embedding.grid.1;
@@ -198,7 +199,12 @@ impl Before {
     }
 }
 
-fn layers(config: &Config, weights: &Weights<'_>, facts: &Facts, d_model: usize) -> Result<Layers<'static>, LoadError> {
+fn layers(
+    config: &Config,
+    weights: &Weights<'_>,
+    facts: &Traits,
+    d_model: usize,
+) -> Result<Layers<'static>, LoadError> {
     let n_heads = facts.n_heads;
     if n_heads == 0 || !d_model.is_multiple_of(n_heads) {
         return Err(config.error(format!("{n_heads} heads do not divide a stream of width {d_model}")));
@@ -258,7 +264,7 @@ fn block(config: &Config, weights: &mut Weights<'_>, layers: &Layers<'_>, layer:
 fn head(
     config: &Config,
     weights: &mut Weights<'_>,
-    facts: &Facts,
+    facts: &Traits,
     (d_model, n_prefix): (usize, usize),
 ) -> Result<Option<super::Head>, LoadError> {
     if facts.pooling == Pooling::Attention || weights.has("attn_pool.latent") {

@@ -17,7 +17,7 @@ pub(super) enum Pooling {
 
 /// What the name of an architecture stands for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Facts {
+pub(super) struct Traits {
     pub n_heads: usize,
     pub activation: Activation,
     pub eps: f32,
@@ -27,15 +27,15 @@ pub(super) struct Facts {
 }
 
 /// Facts, and whose they are.
-type Entry = (Facts, &'static [&'static str]);
+type Entry = (Traits, &'static [&'static str]);
 
 /// What an architecture stands for; `None` of another.
-pub(super) fn facts(architecture: &str) -> Option<Facts> {
+pub(super) fn facts(architecture: &str) -> Option<Traits> {
     ARCHITECTURES.iter().find(|(_, names)| names.contains(&architecture)).map(|(facts, _)| *facts)
 }
 
-const fn of(n_heads: usize, activation: Activation, eps: f32, pooling: Pooling, all_positions: bool) -> Facts {
-    Facts { n_heads, activation, eps, pooling, all_positions }
+const fn of(n_heads: usize, activation: Activation, eps: f32, pooling: Pooling, all_positions: bool) -> Traits {
+    Traits { n_heads, activation, eps, pooling, all_positions }
 }
 
 #[rustfmt::skip]

@@ -245,7 +245,7 @@ impl BlockRows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::kernels::{CodeWidth, GroupForm, GroupNumbers, Groups, Linear, RowTable, StoredMatrix};
+    use crate::model::kernels::{CodeWidth, GroupForm, GroupNumbers, Linear, RowTable, ScaleGroups, StoredMatrix};
 
     /// Blocks with bytes of every kind and small scales.
     fn part(kind: BlockType, n_blocks: usize, scales: &[usize]) -> RowPart {
@@ -269,7 +269,7 @@ mod tests {
             codes: (0..n_rows * width / 2).map(|at| ((at * 7919 + at / 251 + 13) % 256) as u8).collect(),
             values: (0..16u8).map(f32::from).collect(),
             form: GroupForm::Centred,
-            groups: Groups::Runs(128),
+            groups: ScaleGroups::Runs(128),
             scales: GroupNumbers::new((0..n_groups).map(|at| (at % 11) as f32 * 1e-3 + 1e-4).collect()),
             offsets: GroupNumbers::new((0..n_groups).map(|at| (at % 16) as f32).collect()),
         })

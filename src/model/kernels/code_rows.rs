@@ -54,14 +54,14 @@ pub enum GroupForm {
 
 /// Which group each number of a row belongs to.
 #[derive(Clone, Debug)]
-pub enum Groups {
+pub enum ScaleGroups {
     /// So many neighbours each.
     Runs(usize),
     /// The number of its group for each.
     Each(Arc<[u32]>),
 }
 
-impl Groups {
+impl ScaleGroups {
     fn of(&self, at: usize) -> usize {
         match self {
             Self::Runs(len) => at / len,
@@ -159,7 +159,7 @@ pub struct CodeRows {
     /// The number that each code stands for.
     pub values: Arc<[f32]>,
     pub form: GroupForm,
-    pub groups: Groups,
+    pub groups: ScaleGroups,
     /// Of each group of each row, row after row.
     pub scales: GroupNumbers,
     /// As many as `scales`; none where the form has none.
@@ -180,8 +180,10 @@ impl CodeRows {
         };
         let n_groups = self.n_groups();
         let groups_fit = match &self.groups {
-            Groups::Runs(len) => *len > 0 && n_groups == self.width.div_ceil(*len),
-            Groups::Each(groups) => groups.len() == self.width && groups.iter().all(|at| (*at as usize) < n_groups),
+            ScaleGroups::Runs(len) => *len > 0 && n_groups == self.width.div_ceil(*len),
+            ScaleGroups::Each(groups) => {
+                groups.len() == self.width && groups.iter().all(|at| (*at as usize) < n_groups)
+            }
         };
         let fits = n_rows > 0
             && self.codes.len() == n_rows * row_bytes
@@ -246,17 +248,19 @@ impl CodeRows {
         let offset_of = |group: usize| if self.offsets.is_empty() { 0.0 } else { self.offsets.at(first + group) };
         // Of neighbours in different groups the numbers are looked up again and again.
         let looked_up: Vec<(f32, f32)> = match &self.groups {
-            Groups::Runs(_) => Vec::new(),
-            Groups::Each(_) => (0..n_groups).map(|group| (self.scales.at(first + group), offset_of(group))).collect(),
+            ScaleGroups::Runs(_) => Vec::new(),
+            ScaleGroups::Each(_) => {
+                (0..n_groups).map(|group| (self.scales.at(first + group), offset_of(group))).collect()
+            }
         };
         let mut at = inner.start;
         while at < inner.end {
             let group = self.groups.of(at);
             let (end, (scale, offset)) = match &self.groups {
-                Groups::Runs(len) => {
+                ScaleGroups::Runs(len) => {
                     (inner.end.min((group + 1) * len), (self.scales.at(first + group), offset_of(group)))
                 }
-                Groups::Each(_) => (at + 1, looked_up[group]),
+                ScaleGroups::Each(_) => (at + 1, looked_up[group]),
             };
             let out = &mut out[at - inner.start..end - inner.start];
             match self.form {
@@ -297,7 +301,7 @@ pub(super) fn look_up(width: CodeWidth, (bytes, values): (&[u8], &[f32]), out: &
 mod tests {
     use super::*;
 
-    fn rows(form: GroupForm, groups: Groups, offsets: &[f32]) -> CodeRows {
+    fn rows(form: GroupForm, groups: ScaleGroups, offsets: &[f32]) -> CodeRows {
         CodeRows {
             width: 4,
             code_width: CodeWidth::Four,
@@ -318,12 +322,12 @@ mod tests {
             out.chunks_exact_mut(4).enumerate().for_each(|(row, out)| rows.widen(row, 0..4, out));
             out
         };
-        let scaled = rows(GroupForm::Scaled { again: 2.0 }, Groups::Runs(2), &[]);
+        let scaled = rows(GroupForm::Scaled { again: 2.0 }, ScaleGroups::Runs(2), &[]);
         assert_eq!(all(&scaled), [0.0, 1.0, 8.0, 12.0, -16.0, -18.0, 84.0, 90.0]);
         let offsets = [1.0, 2.0, 8.0, 15.0];
-        let centred = rows(GroupForm::Centred, Groups::Runs(2), &offsets);
+        let centred = rows(GroupForm::Centred, ScaleGroups::Runs(2), &offsets);
         assert_eq!(all(&centred), [-0.5, 0.0, 0.0, 2.0, 0.0, -1.0, -3.0, 0.0]);
-        let shifted = rows(GroupForm::Shifted, Groups::Each(Arc::from([1, 0, 0, 1])), &offsets);
+        let shifted = rows(GroupForm::Shifted, ScaleGroups::Each(Arc::from([1, 0, 0, 1])), &offsets);
         assert_eq!(all(&shifted), [2.0, 1.5, 2.0, 8.0, 39.0, -1.0, -6.0, 60.0]);
         let mut part = [0.0; 2];
         shifted.widen(1, 2..4, &mut part);
@@ -337,15 +341,15 @@ mod tests {
 
     #[test]
     fn parts_that_do_not_fit_are_refused() {
-        let whole = rows(GroupForm::Centred, Groups::Runs(2), &[0.0; 4]);
+        let whole = rows(GroupForm::Centred, ScaleGroups::Runs(2), &[0.0; 4]);
         assert!(whole.checked().is_ok());
         for (wrong, part) in [
             (CodeRows { scales: GroupNumbers::new(vec![1.0; 3]), ..whole.clone() }, "scales"),
             (CodeRows { offsets: GroupNumbers::none(), ..whole.clone() }, "offsets"),
             (CodeRows { codes: vec![0; 3], ..whole.clone() }, "codes"),
             (CodeRows { codes: Vec::new(), ..whole.clone() }, "no codes"),
-            (CodeRows { groups: Groups::Runs(0), ..whole.clone() }, "length of groups"),
-            (CodeRows { groups: Groups::Each(Arc::from([0, 1, 2, 0])), ..whole.clone() }, "a group"),
+            (CodeRows { groups: ScaleGroups::Runs(0), ..whole.clone() }, "length of groups"),
+            (CodeRows { groups: ScaleGroups::Each(Arc::from([0, 1, 2, 0])), ..whole.clone() }, "a group"),
             (CodeRows { values: Arc::from([0.0; 8]), ..whole.clone() }, "values"),
         ] {
             assert!(wrong.checked().is_err(), "{part}");

@@ -39,7 +39,7 @@ use backend::is_fused;
 pub use backend::{KernelPath, with_path};
 pub use block_rows::{BlockPart, BlockRows, RowPart};
 pub use blocks::BlockType;
-pub use code_rows::{CodeRows, CodeWidth, GroupForm, GroupNumbers, Groups};
+pub use code_rows::{CodeRows, CodeWidth, GroupForm, GroupNumbers, ScaleGroups};
 pub use gate::{gated, sigmoid, softplus};
 pub use heads::heads_at;
 pub use linear::TOKENS_PER_TASK;

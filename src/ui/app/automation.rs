@@ -221,6 +221,7 @@ fn first_failure(session: &Session) -> Option<&Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Chat;
 
     #[test]
     fn without_arguments_the_first_example_opens() {
@@ -249,7 +250,7 @@ mod tests {
     fn a_text_can_be_a_turn_of_a_conversation() {
         let given = ["attnscope", "--model", "m", "--text", "Hello", "--chat", "--no-thinking", "--system", "Be brief"];
         let options = <Alone as clap::Parser>::try_parse_from(given).unwrap().open;
-        let chat = crate::model::Chat { thinking: Some(false), ..crate::model::Chat::default() };
+        let chat = Chat { thinking: Some(false), ..Chat::default() };
         let commands = opening(&options);
         assert!(commands.contains(&Command::SetChat(Some(chat))), "{commands:?}");
         assert!(commands.contains(&Command::SetSystem("Be brief".to_owned())), "{commands:?}");

@@ -32,6 +32,6 @@ impl ExpertsOptions {
     /// Shows the options.
     pub fn visit(&mut self, visit: &mut Visit<'_>) {
         let meaning = "Of experts: colours are weights of the chosen ones, or scores of all (logits of the router)";
-        choose(visit, ("router-values", "Colours", meaning), &mut self.values, &RouterValues::CHOICES);
+        choose(visit, ("router-values", "Cells show", meaning), &mut self.values, &RouterValues::CHOICES);
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::model::{
     LoadError,
-    kernels::{CodeRows, CodeWidth, GroupForm, GroupNumbers, Groups, RowPart},
+    kernels::{CodeRows, CodeWidth, GroupForm, GroupNumbers, RowPart, ScaleGroups},
 };
 
 /// What the name of the codes ends with.
@@ -94,7 +94,7 @@ impl StoredForm for Awq {
             codes,
             values: codes::integers(CodeWidth::Four, 0.0),
             form: GroupForm::Centred,
-            groups: Groups::Runs(d_in / n_groups.max(1)),
+            groups: ScaleGroups::Runs(d_in / n_groups.max(1)),
             offsets: GroupNumbers::new(offsets.collect()),
             scales: GroupNumbers::new(columns(&scales, d_out, rows)),
         }))

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::model::{
     LoadError,
-    kernels::{CodeRows, CodeWidth, GroupForm, GroupNumbers, Groups, RowPart},
+    kernels::{CodeRows, CodeWidth, GroupForm, GroupNumbers, RowPart, ScaleGroups},
 };
 
 /// How the name of what describes a tensor of four bits goes on after that of the tensor.
@@ -187,7 +187,7 @@ impl StoredForm for Four {
             codes: rows.flat_map(of_row).collect(),
             values: Arc::from(stored.numbers(&format!("{}.quant_map", self.name), &self.map)?),
             form: GroupForm::Scaled { again: 1.0 },
-            groups: Groups::Runs(shared),
+            groups: ScaleGroups::Runs(shared),
             scales: GroupNumbers::new((first..end).step_by(shared).map(|at| scales[at / self.block]).collect()),
             offsets: GroupNumbers::none(),
         }))
@@ -240,7 +240,7 @@ impl StoredForm for Eight {
             codes: stored.bytes(&self.codes, rows.start * width, rows.len() * width)?,
             values: (0..=u8::MAX).map(|code| f32::from(code.cast_signed())).collect(),
             form: GroupForm::Scaled { again: OF_127 },
-            groups: Groups::Runs(width),
+            groups: ScaleGroups::Runs(width),
             scales: GroupNumbers::new(scales[rows].to_vec()),
             offsets: GroupNumbers::none(),
         }))

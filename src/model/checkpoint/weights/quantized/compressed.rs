@@ -10,7 +10,7 @@ use super::{
 };
 use crate::model::{
     LoadError,
-    kernels::{CodeRows, CodeWidth, GroupForm, GroupNumbers, Groups, RowPart},
+    kernels::{CodeRows, CodeWidth, GroupForm, GroupNumbers, RowPart, ScaleGroups},
 };
 
 /// What the name of the codes ends with.
@@ -102,11 +102,11 @@ fn second_of(stored: StoredBytes<'_>, shape: &Placed) -> Option<usize> {
 }
 
 impl Packed {
-    fn groups(&self, stored: StoredBytes<'_>) -> Result<Groups, LoadError> {
-        let Some(group_of) = &self.group_of else { return Ok(Groups::Runs(self.width.0 / self.n_groups)) };
+    fn groups(&self, stored: StoredBytes<'_>) -> Result<ScaleGroups, LoadError> {
+        let Some(group_of) = &self.group_of else { return Ok(ScaleGroups::Runs(self.width.0 / self.n_groups)) };
         let group_of = stored.words(group_of)?;
         match group_of.iter().find(|group| **group as usize >= self.n_groups) {
-            None => Ok(Groups::Each(Arc::from(group_of))),
+            None => Ok(ScaleGroups::Each(Arc::from(group_of))),
             Some(wrong) => {
                 let reason = format!("{}.weight_g_idx names the group {wrong} of {}", self.stem, self.n_groups);
                 Err(stored.damaged(&self.codes, reason))

@@ -6,7 +6,7 @@ use super::{EntryTable, Placed, Quantized, StoredBytes, StoredForm};
 use crate::model::{
     LoadError,
     checkpoint::weights::entry::{Dtype, TensorEntry},
-    kernels::{CodeRows, CodeWidth, GroupForm, GroupNumbers, Groups, RowPart},
+    kernels::{CodeRows, CodeWidth, GroupForm, GroupNumbers, RowPart, ScaleGroups},
 };
 
 /// The type's name in a file.
@@ -115,7 +115,7 @@ impl StoredForm for Fp8 {
             codes: stored.bytes(&self.codes, rows.start * width, rows.len() * width)?,
             values: Arc::from(values()),
             form: GroupForm::Scaled { again: 1.0 },
-            groups: Groups::Runs(self.grid.block.1),
+            groups: ScaleGroups::Runs(self.grid.block.1),
             scales: GroupNumbers::new(scales.collect()),
             offsets: GroupNumbers::none(),
         }))

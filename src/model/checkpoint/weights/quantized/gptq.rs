@@ -11,7 +11,7 @@ use super::{
 };
 use crate::model::{
     LoadError,
-    kernels::{CodeRows, CodeWidth, GroupForm, GroupNumbers, Groups, RowPart},
+    kernels::{CodeRows, CodeWidth, GroupForm, GroupNumbers, RowPart, ScaleGroups},
 };
 
 /// What the name of the codes ends with.
@@ -105,8 +105,8 @@ impl Gptq {
         rows.flat_map(|row| words.chunks_exact(n_words).map(move |words| zero(row, words))).collect()
     }
 
-    fn groups(&self, stored: StoredBytes<'_>, n_groups: usize) -> Result<Groups, LoadError> {
-        let Some(group_of) = &self.group_of else { return Ok(Groups::Runs(self.group_size)) };
+    fn groups(&self, stored: StoredBytes<'_>, n_groups: usize) -> Result<ScaleGroups, LoadError> {
+        let Some(group_of) = &self.group_of else { return Ok(ScaleGroups::Runs(self.group_size)) };
         let group_of = stored.words(group_of)?;
         if let Some(wrong) = group_of.iter().find(|group| **group as usize >= n_groups) {
             let reason = format!("{}.g_idx names the group {wrong} of {n_groups}", self.stem);
@@ -114,7 +114,7 @@ impl Gptq {
         }
         let in_order = n_groups == self.dims.0.div_ceil(self.group_size)
             && group_of.iter().enumerate().all(|(at, group)| at / self.group_size == *group as usize);
-        Ok(if in_order { Groups::Runs(self.group_size) } else { Groups::Each(Arc::from(group_of)) })
+        Ok(if in_order { ScaleGroups::Runs(self.group_size) } else { ScaleGroups::Each(Arc::from(group_of)) })
     }
 }
 

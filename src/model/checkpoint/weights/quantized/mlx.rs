@@ -9,7 +9,7 @@ use super::{
 };
 use crate::model::{
     LoadError,
-    kernels::{CodeRows, CodeWidth, GroupForm, GroupNumbers, Groups, RowPart},
+    kernels::{CodeRows, CodeWidth, GroupForm, GroupNumbers, RowPart, ScaleGroups},
 };
 
 /// What the name of the scales ends with.
@@ -86,7 +86,7 @@ impl StoredForm for Mlx {
             codes: stored.bytes(&self.codes, rows.start * row_bytes, rows.len() * row_bytes)?,
             values: codes::integers(self.code_width, 0.0),
             form: GroupForm::Shifted,
-            groups: Groups::Runs(self.width / self.n_groups),
+            groups: ScaleGroups::Runs(self.width / self.n_groups),
             scales: numbers(SCALES, &self.scales)?,
             offsets: numbers(".biases", &self.biases)?,
         }))
