@@ -191,7 +191,7 @@ impl FeatureScene {
         };
         let missing = if report.is_some() { "none" } else { "–" };
         vec![
-            of("Fires together with (Pearson)", self.correlated.to_vec(), weight_or_sign, true, "none"),
+            of("Fires with (Pearson)", self.correlated.to_vec(), weight_or_sign, true, "none"),
             of("Writes like feature (cosine)", table("similar", "feature", "cosine"), weight_or_sign, true, missing),
             of("Writes like neuron (cosine)", table("neurons", "neuron", "cosine"), weight_or_sign, false, missing),
             of("Basis (share of sizes)", table("basis", "index", "share"), share_text, false, missing),
