@@ -293,8 +293,7 @@ fn a_feature_is_drawn_without_a_window_with_its_numbers() {
     let output = attnscope(&[&of[..], &["--out", &svg, "--data", &csv]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let drawn = fs::read_to_string(svg).unwrap();
-    for words in ["of 24 fires at", "raises", "Fires with", "Writes like neuron", "Tokens that it comes from"]
-    {
+    for words in ["of 24 fires at", "raises", "Fires with", "Writes like neuron", "Tokens that it comes from"] {
         assert!(drawn.contains(words), "{words}");
     }
     let table = fs::read_to_string(csv).unwrap();
