@@ -38,12 +38,18 @@ pub(crate) trait Attention: Debug + Send + Sync {
     fn is_causal(&self) -> bool;
 
     /// Its heads; `None` where no query is compared with a key.
-    fn heads(&self) -> Option<&MultiHead>;
+    fn heads(&self) -> Option<&MultiHead> {
+        None
+    }
 
-    fn heads_mut(&mut self) -> Option<&mut MultiHead>;
+    fn heads_mut(&mut self) -> Option<&mut MultiHead> {
+        None
+    }
 
     /// The heads alone, to put something else around them.
-    fn into_heads(self: Box<Self>) -> Option<MultiHead>;
+    fn into_heads(self: Box<Self>) -> Option<MultiHead> {
+        None
+    }
 
     /// Values of each row that exist at once where it has no such heads, and how many are kept until the run is
     /// differentiated, beside those of the streams.

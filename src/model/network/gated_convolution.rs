@@ -7,7 +7,7 @@
 use candle_core::Tensor;
 
 use super::{
-    attention::{Attention, MultiHead, each_part},
+    attention::{Attention, each_part},
     pass::Pass,
     short_convolution::ShortConvolution,
 };
@@ -67,18 +67,6 @@ impl Attention for GatedConvolution {
 
     fn is_causal(&self) -> bool {
         true
-    }
-
-    fn heads(&self) -> Option<&MultiHead> {
-        None
-    }
-
-    fn heads_mut(&mut self) -> Option<&mut MultiHead> {
-        None
-    }
-
-    fn into_heads(self: Box<Self>) -> Option<MultiHead> {
-        None
     }
 
     fn values_of_row(&self) -> [u64; 2] {

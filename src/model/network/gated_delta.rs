@@ -6,7 +6,7 @@
 use candle_core::{D, Result as CandleResult, Tensor};
 
 use super::{
-    attention::{Attention, MultiHead, each_part},
+    attention::{Attention, each_part},
     pass::Pass,
     recurrence::Recurrence,
     short_convolution::ShortConvolution,
@@ -121,18 +121,6 @@ impl Attention for GatedDelta {
 
     fn is_causal(&self) -> bool {
         true
-    }
-
-    fn heads(&self) -> Option<&MultiHead> {
-        None
-    }
-
-    fn heads_mut(&mut self) -> Option<&mut MultiHead> {
-        None
-    }
-
-    fn into_heads(self: Box<Self>) -> Option<MultiHead> {
-        None
     }
 
     fn values_of_row(&self) -> [u64; 2] {
