@@ -10,7 +10,7 @@ use std::{cell::RefCell, sync::Arc};
 
 use attnscope::{
     ids::{DocumentId, JobId, ModelId},
-    model::{Input, Stage},
+    model::{ComputeDevice, Input, Stage},
     protocol::{EventKind, Lane, LoadAnswer, ModelSource, Request, RunAnswer},
     worker::{ModelEngine, Worker},
 };
@@ -53,7 +53,7 @@ impl Session {
 fn cancel_bert_base_512(bencher: Bencher<'_, '_>) {
     let folder = tempfile::tempdir().unwrap();
     write_checkpoint(folder.path());
-    let worker = Worker::spawn(ModelEngine::new().unwrap(), Arc::new(|| ())).unwrap();
+    let worker = Worker::spawn(ModelEngine::new(ComputeDevice::Cpu).unwrap(), Arc::new(|| ())).unwrap();
     let session = RefCell::new(Session { worker, job: 0 });
     session.borrow_mut().submit(Request::Load {
         id: MODEL,

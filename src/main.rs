@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     cli::run(|options| {
         let start_worker = |wake| {
             let scratch = DiskCache::of_user();
-            let engine = ModelEngine::new()?.with_scratch(scratch.clone());
+            let engine = ModelEngine::new(options.compute.device)?.with_scratch(scratch.clone());
             let sessions = SessionEngine::new(eframe::storage_dir(APP_ID).map(|folder| folder.join("sessions")));
             Workers::spawn(engine, scratch, sessions, wake)
         };

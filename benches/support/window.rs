@@ -10,6 +10,7 @@ use std::{
 
 use attnscope::{
     cli::open::OpenOptions,
+    model::ComputeDevice,
     session::{Command, FilePurpose},
     ui::{
         App,
@@ -100,7 +101,7 @@ impl Window {
         let desktop = Box::new(Folder(folder));
         let builder = Harness::builder().with_size([1600.0, 1000.0]).renderer(Textures::default());
         let harness = builder.build_eframe(move |cc| {
-            let engine = ModelEngine::new().unwrap().with_scratch(scratch.clone());
+            let engine = ModelEngine::new(ComputeDevice::Cpu).unwrap().with_scratch(scratch.clone());
             let jobs = |wake| Workers::spawn(engine, scratch, sessions, wake);
             Startup::new(jobs, desktop, options, Instant::now()).unwrap().attach(cc).unwrap()
         });

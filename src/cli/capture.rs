@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::{
     CliError,
+    compute::ComputeOptions,
     edits::EditOptions,
-    engine,
     inputs::{GroupOptions, InputOptions},
     open_model,
     passes::{self, Passes},
@@ -64,9 +64,8 @@ pub struct CaptureOptions {
     /// Write how long each step took
     #[arg(long, value_name = "FILE.json")]
     timings: Option<PathBuf>,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    compute: ComputeOptions,
 }
 
 /// How a model writes.
@@ -164,9 +163,7 @@ pub fn run(options: &CaptureOptions) -> Result<(), CliError> {
         return Err(CliError::Usage("a capture is binary, so --out needs a file name, not -".to_owned()));
     }
     let inputs = options.input.read()?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = options.threads.map_or(cores, usize::from);
-    let engine = engine(Some(threads))?;
+    let engine = options.compute.engine_of_all_cores()?;
 
     let started = Instant::now();
     let model = open_model(&options.model, &engine)?;

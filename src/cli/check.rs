@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 
-use super::{CliError, engine, inputs::OneInput, show_progress};
+use super::{CliError, compute::ComputeOptions, inputs::OneInput, show_progress};
 use crate::{
     analysis::laws::{self, Law, LawOutcome},
     capture::{Capture, PredictionItem},
@@ -45,13 +45,12 @@ pub struct CheckOptions {
     /// Leave the tables out, as is done without --details
     #[arg(long, conflicts_with = "details", hide = true)]
     brief: bool,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    compute: ComputeOptions,
 }
 
 pub fn run(options: &CheckOptions) -> Result<(), CliError> {
-    let engine = engine(options.threads.map(usize::from))?;
+    let engine = options.compute.engine()?;
     let (files, name) = locate::model(&options.model)?;
     let model = Model::load(&files, &name, &engine, &show_progress)?;
     let input = if options.input.is_empty() { probe(&model) } else { options.input.read()? };

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 
-use super::{CliError, engine, inputs::PreparationOptions, note, open_model, show_progress};
+use super::{CliError, compute::ComputeOptions, inputs::PreparationOptions, note, open_model, show_progress};
 use crate::{
     capture::{Along, MeanOf, Site},
     corpus::list::ListOptions,
@@ -71,9 +71,8 @@ pub struct DirectionOptions {
     /// Where to write the change, for --edit @FILE
     #[arg(long, value_name = "FILE.json")]
     out: PathBuf,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    compute: ComputeOptions,
 }
 
 fn parse_site(name: &str) -> Result<Site, String> {
@@ -91,7 +90,7 @@ pub fn run(options: &DirectionOptions) -> Result<(), CliError> {
         Ok(MeanInputs::Listed { name, list: Arc::new(list), sources, how: options.how.chosen() })
     };
     let (plus, minus) = (read(&options.plus)?, read(&options.minus)?);
-    let model = open_model(&options.model, &engine(options.threads.map(usize::from))?)?;
+    let model = open_model(&options.model, &options.compute.engine()?)?;
     let stack = options.stack.or_else(|| model.spec().stacks.first().map(|stack| stack.kind)).unwrap_or_default();
     let DirectionOptions { site, mean, .. } = *options;
     let layer = match options.layer {

@@ -5,6 +5,7 @@
 mod analyze;
 mod capture;
 mod check;
+mod compute;
 mod direction;
 mod edits;
 mod inputs;
@@ -29,7 +30,7 @@ use clap::{Parser, Subcommand};
 use self::open::OpenOptions;
 use crate::{
     figure::spec::FigureError,
-    model::{Cancelled, Engine, EngineOptions, LoadError, Model, ModelError, Progress, input::NO_TOKENIZER, locate},
+    model::{Cancelled, Engine, LoadError, Model, ModelError, Progress, input::NO_TOKENIZER, locate},
     worker::disk_cache::Fingerprint,
 };
 
@@ -152,15 +153,6 @@ pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitC
             Ok(())
         }
     }))
-}
-
-/// The engine that every subcommand computes with.
-///
-/// # Errors
-/// When no thread can be started.
-fn engine(threads: Option<usize>) -> Result<Engine, CliError> {
-    Engine::open(&EngineOptions { threads, ..EngineOptions::default() })
-        .map_err(|error| CliError::Failed(error.to_string()))
 }
 
 /// Tells how it went: nothing, or one line on stderr.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::{
+    compute::DeviceOptions,
     edits::EditOptions,
     inputs::{ChatOptions, ExcerptOptions, SplitBy, parse_split},
 };
@@ -140,6 +141,8 @@ pub struct OpenOptions {
     /// Size of the window in points, such as 1280x800
     #[arg(long, value_parser = parse_size, value_name = "WIDTHxHEIGHT")]
     pub size: Option<[f32; 2]>,
+    #[command(flatten)]
+    pub compute: DeviceOptions,
     /// Renderer: auto (wgpu with a graphics card, OpenGL without), wgpu, glow (OpenGL)
     #[arg(long, default_value = "auto")]
     pub renderer: RendererChoice,

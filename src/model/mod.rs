@@ -27,7 +27,7 @@ pub use api::{
     TwinPlan, Twins, ValueMaps, Variant, Verdict, next_capture_id,
 };
 pub use checkpoint::{ModelFiles, audit, bundled, gguf_tokenizer, is_lens, is_sae, open_lens, open_sae, write_lens};
-pub use engine::{Engine, EngineError, EngineOptions, lower_priority};
+pub use engine::{ComputeDevice, Engine, EngineError, EngineOptions, lower_priority};
 pub use error::{Cancelled, Instead, LoadError, ModelError};
 pub use input::{Chat, Encoded, ImageSource, Input, Preparation, TextInput};
 pub use opinion::Compared;

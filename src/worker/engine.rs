@@ -31,8 +31,8 @@ use crate::{
     ids::{DocumentId, ModelId, Side},
     lab::LabError,
     model::{
-        self, Cancelled, Encoded, EngineOptions, Generation, Input, LoadError, Logits, Model, ModelError, ModelFiles,
-        Progress, RunPlan, Sites, Stage, input::open_picture, is_lens, is_sae, locate,
+        self, Cancelled, ComputeDevice, Encoded, EngineOptions, Generation, Input, LoadError, Logits, Model,
+        ModelError, ModelFiles, Progress, RunPlan, Sites, Stage, input::open_picture, is_lens, is_sae, locate,
     },
     protocol::{
         CorpusOrder, DebateAnswer, DebateOrder, EditRequest, EventKind, Failure, LoadAnswer, LoadedModel,
@@ -70,12 +70,12 @@ struct LoadRequest {
 }
 
 impl ModelEngine {
-    /// No model yet. One core is left to the window.
+    /// No model yet; models will run on `device`. One core is left to the window.
     ///
     /// # Errors
-    /// When the system refuses to start the compute threads.
-    pub fn new() -> io::Result<Self> {
-        let options = EngineOptions { low_priority: true, ..EngineOptions::default() };
+    /// When the system refuses to start the compute threads, or there is no such device.
+    pub fn new(device: ComputeDevice) -> io::Result<Self> {
+        let options = EngineOptions { low_priority: true, device, ..EngineOptions::default() };
         Ok(Self::with_engine(model::Engine::open(&options).map_err(io::Error::other)?))
     }
 

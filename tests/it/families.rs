@@ -7,7 +7,7 @@ use attnscope::{
     capture::{Capture, Matrix, PerHead, Site},
     ids::{Side, StackKind},
     model::{
-        Engine, Generation, Input, Logits, Model, ModelFiles, RunPlan, Sites,
+        ComputeDevice, Engine, EngineOptions, Generation, Input, Logits, Model, ModelFiles, RunPlan, Sites,
         kernels::{KernelPath, with_path},
         uninterrupted,
     },
@@ -43,8 +43,14 @@ pub fn is_sequential(name: &str) -> bool {
 }
 
 pub fn open(name: &str) -> (Model, Reference) {
+    open_on(ComputeDevice::Cpu, name)
+}
+
+/// The same on a device.
+pub fn open_on(device: ComputeDevice, name: &str) -> (Model, Reference) {
     let files = ModelFiles::open(&folder().join(name)).unwrap();
-    let model = Model::load(&files, name, &Engine::cpu(Some(2)).unwrap(), &uninterrupted)
+    let engine = Engine::open(&EngineOptions { threads: Some(2), device, ..EngineOptions::default() }).unwrap();
+    let model = Model::load(&files, name, &engine, &uninterrupted)
         .unwrap_or_else(|error| panic!("{name}: {error}; {}", error.details()));
     (model, Reference::open(&format!("families/{name}"), "reference.safetensors"))
 }
@@ -110,6 +116,11 @@ pub fn differences_from(name: &str, model: &Model, reference: &Reference, way: K
     // On a thread of the engine's, so that the forward pass stays on it.
     let plan = RunPlan { edits: reference.edits(), ..everything() };
     let capture = model.engine().install(|| with_path(way, || run(model, &reference.input(), &plan)));
+    differences_in(name, &capture, reference, 1.0)
+}
+
+/// What is wrong with a capture whose differences may be so many times the usual ones.
+fn differences_in(name: &str, capture: &Capture, reference: &Reference, times: f32) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut n_sites = 0;
     for (tensor, expected_shape, expected) in reference.tensors() {
@@ -117,7 +128,7 @@ pub fn differences_from(name: &str, model: &Model, reference: &Reference, way: K
             continue;
         }
         n_sites += 1;
-        let Some((shape, values)) = site(&capture, tensor) else {
+        let Some((shape, values)) = site(capture, tensor) else {
             wrong.push(format!("{name}: {tensor} was not recorded"));
             continue;
         };
@@ -134,7 +145,7 @@ pub fn differences_from(name: &str, model: &Model, reference: &Reference, way: K
             .map(|(value, expected)| (value - expected).abs())
             .fold(0.0f32, |a, b| if b.is_nan() { f32::INFINITY } else { a.max(b) });
         let is_pattern = tensor.ends_with("pattern") || tensor.ends_with("effective");
-        let tolerance = if is_pattern { PATTERN } else { RELATIVE * largest };
+        let tolerance = times * if is_pattern { PATTERN } else { RELATIVE * largest };
         if worst > tolerance {
             wrong.push(format!("{name}: {tensor} differs by {worst:e}, more than {tolerance:e}"));
         }
@@ -152,9 +163,21 @@ fn every_family_matches_pytorch_at_every_site() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Without our kernels, as on other devices, and with those for old processors.
+/// Weights lie as other devices have them, too. candle's sums round more than those of our kernels: a sharp pattern behind
+/// a layer is off by up to 1.1e-5.
 #[test]
-fn families_match_pytorch_in_every_way_to_compute() {
+fn every_family_matches_pytorch_by_the_operations_of_other_devices() {
+    let differences = |name: &String| {
+        let (model, reference) = open_on(ComputeDevice::Operations, name);
+        let plan = RunPlan { edits: reference.edits(), ..everything() };
+        differences_in(name, &run(&model, &reference.input(), &plan), &reference, 2.0)
+    };
+    let wrong: Vec<_> = families().iter().flat_map(differences).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn families_match_pytorch_with_the_kernels_for_old_processors() {
     let names = [
         "bart",
         "beit",
@@ -170,9 +193,7 @@ fn families_match_pytorch_in_every_way_to_compute() {
         "qwen3_next",
         "t5",
     ];
-    let ways = [KernelPath::Operations, KernelPath::Portable];
-    let wrong: Vec<_> =
-        names.iter().flat_map(|name| ways.into_iter().flat_map(|way| differences_of(name, way))).collect();
+    let wrong: Vec<_> = names.iter().flat_map(|name| differences_of(name, KernelPath::Portable)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

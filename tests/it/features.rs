@@ -13,7 +13,7 @@ use attnscope::{
     figure::views::{Study, dictionary::FeatureChoices},
     ids::{DocumentId, JobId, ModelId, StackKind},
     lab::{FeatureOptions, LabRun, MethodCall, Target, feature_sources},
-    model::{Input, RunPlan, Site, Sites, open_sae, uninterrupted},
+    model::{ComputeDevice, Input, RunPlan, Site, Sites, open_sae, uninterrupted},
     protocol::{BegunStudy, CorpusSource, EventKind, LoadAnswer, ModelSource, Request, StudyAnswer, StudyOrder},
     session::{Command, CorpusCommand, PaneCommand, SelectionCommand, ViewKind},
     worker::{ModelEngine, Worker},
@@ -193,7 +193,7 @@ fn corpus(folder: &tempfile::TempDir) -> std::path::PathBuf {
 
 /// What the worker counts of an order.
 fn counted_by_worker(corpus: &Path, kind: &str) -> Arc<CorpusFeatures> {
-    let mut worker = Worker::spawn(ModelEngine::new().unwrap(), Arc::new(|| {})).unwrap();
+    let mut worker = Worker::spawn(ModelEngine::new(ComputeDevice::Cpu).unwrap(), Arc::new(|| {})).unwrap();
     let (document, model) = (DocumentId(1), ModelId(1));
     let source = ModelSource::Path(parity::fixture("gpt2"));
     worker.submit(JobId(1), Request::Load { id: model, document, source, replaces: None, sees: None });

@@ -16,7 +16,7 @@ use attnscope::{
     cli::open::OpenOptions,
     corpus::list::ListOptions,
     figure::views::{Study, probe::ProbeChoices},
-    model::{Progress, Stage, is_lens},
+    model::{ComputeDevice, Progress, Stage, is_lens},
     protocol::{BegunStudy, CorpusSource, EventKind, Failure, Lane, Request, StudyAnswer, StudyOrder},
     session::{Command, CorpusCommand, PaneCommand, SelectionCommand, ViewKind, saved::Saved},
     ui::commands::UiCommand,

@@ -106,7 +106,7 @@ const PLAIN_DATA: [&str; 16] = [
 const WINGS: [(&str, &[&str]); 11] = [
     ("error", &[]),
     ("kernels", &[]),
-    ("engine", &[]),
+    ("engine", &["kernels"]),
     ("run", &["error", "kernels"]),
     ("checkpoint", &["error", "kernels", "engine", "run"]),
     ("input", &["error", "checkpoint"]),

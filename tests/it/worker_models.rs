@@ -41,7 +41,7 @@ pub struct Session {
 
 impl Session {
     pub fn new() -> Self {
-        Self::with(ModelEngine::new().unwrap())
+        Self::with(ModelEngine::new(model::ComputeDevice::Cpu).unwrap())
     }
 
     pub fn with(engine: ModelEngine) -> Self {

@@ -22,7 +22,7 @@ use crate::{
         },
         welch::Correction,
     },
-    cli::{CliError, engine, open_identified, render::parse_head, show_progress},
+    cli::{CliError, open_identified, render::parse_head, show_progress},
     export,
     figure::views::atlas::FAMILIES,
     ids::{HeadId, StackKind},
@@ -163,7 +163,7 @@ pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
     })?;
     let name =
         options.model.as_deref().ok_or_else(|| CliError::Usage("name a --model to read the corpus".to_owned()))?;
-    let engine = engine(options.threads.map(usize::from))?;
+    let engine = options.compute.engine()?;
     let (model, identity) = open_identified(name, &engine)?;
     let order = StatisticsOrder { model: &model, list: &list, how: input.preparation() };
     if how.against.is_some() || how.against_model.is_some() {

@@ -16,7 +16,7 @@ use crate::{
         cost,
         timing::{self, LEAST_LENGTHS, METHOD, PRECISION, Timing},
     },
-    cli::{CliError, engine, open_model, show_progress},
+    cli::{CliError, compute::ComputeOptions, open_model, show_progress},
     figure::views::cost::{CostFacts, CostOptions, CostScene},
     ids::HeadId,
     model::{Input, TextInput},
@@ -41,13 +41,12 @@ pub struct CostArguments {
     /// Write JSON (.json), or a figure (.svg, .pdf, .png), instead of a table; - is JSON on stdout
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    compute: ComputeOptions,
 }
 
 pub fn run(asked: &CostArguments) -> Result<(), CliError> {
-    let engine = engine(asked.threads.map(usize::from))?;
+    let engine = asked.compute.engine()?;
     let model = open_model(&asked.model, &engine)?;
     let spec = model.spec();
     let lengths = lengths(spec, &asked.lengths)?;

@@ -17,7 +17,7 @@ use crate::{
         head_page::{DistanceMass, HeadPage, METHOD, PageSequence, PageSize, Snippet, StrongPair, TokenTable},
         head_statistics::{Metric, RankedStatistic, StackTable, Thresholds},
     },
-    cli::{CliError, engine, inputs::InputOptions, open_identified, show_progress},
+    cli::{CliError, compute::ComputeOptions, inputs::InputOptions, open_identified, show_progress},
     export,
     ids::{HeadId, StackKind},
     lab::{HeadWrites, TokenWritten, head_writes},
@@ -62,9 +62,8 @@ pub struct HeadOptions {
     /// Write all of it as JSON, or as a table (.csv), instead of a summary; - is JSON on stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    compute: ComputeOptions,
 }
 
 /// What is told of the head.
@@ -79,7 +78,7 @@ struct Told<'a> {
 pub fn run(options: &HeadOptions) -> Result<(), CliError> {
     let list = options.input.corpus()?.filter(|_| options.input.only_list());
     let list = list.ok_or_else(|| CliError::Usage("name a --corpus to read, and no other input".to_owned()))?;
-    let engine = engine(options.threads.map(usize::from))?;
+    let engine = options.compute.engine()?;
     let (model, _) = open_identified(&options.model, &engine)?;
     let first = model.spec().stacks.first().map(|stack| stack.kind).unwrap_or_default();
     let head = HeadId { stack: options.stack.unwrap_or(first), layer: options.layer, head: options.head };

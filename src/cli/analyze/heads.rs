@@ -17,7 +17,8 @@ use crate::{
     analysis::detect::{self, Definition, Detector, Probe, stack_scores},
     capture::Capture,
     cli::{
-        CliError, engine,
+        CliError,
+        compute::ComputeOptions,
         inputs::{InputOptions, read_captures},
         open_model, passes, show_progress,
     },
@@ -59,9 +60,8 @@ pub struct HeadsOptions {
     /// Write all scores as JSON instead of a table of the best heads, with --corpus also as a table (.csv); - is JSON on stdout
     #[arg(long, value_name = "FILE.json")]
     pub(super) out: Option<PathBuf>,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(super) threads: Option<u16>,
+    #[command(flatten)]
+    pub(super) compute: ComputeOptions,
 }
 
 /// All scores of one stack by one detector, by layer then head.
@@ -116,7 +116,7 @@ pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
 }
 
 fn run_model(name: &str, options: &HeadsOptions) -> Result<Vec<Capture>, CliError> {
-    let engine = engine(options.threads.map(usize::from))?;
+    let engine = options.compute.engine()?;
     let model = open_model(name, &engine)?;
     let sites = Sites::of(&[Site::Pattern]);
     let plan = RunPlan { sites, logits: Logits::Skip, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };

@@ -10,7 +10,10 @@ use crate::{
         alignment::Symmetrize,
         report::{Document, Report},
     },
-    cli::{CliError, edits::EditOptions, engine, inputs::OneInput, open_model, show_progress, target::TargetOptions},
+    cli::{
+        CliError, compute::ComputeOptions, edits::EditOptions, inputs::OneInput, open_model, show_progress,
+        target::TargetOptions,
+    },
     export,
     lab::{self, LabAnswer, LabError, LabRun, MethodCall, Registered, Reverse, TimeLimit, edit_of},
     model::{Input, Logits, Model, RunPlan},
@@ -34,9 +37,8 @@ pub struct LabOptions {
     /// Where to write the result; - is stdout
     #[arg(long, value_name = "FILE.json", default_value = "-")]
     out: PathBuf,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    compute: ComputeOptions,
 }
 
 /// What an alignment takes beside its options: a second model, which no option can hold.
@@ -153,7 +155,7 @@ impl LabArguments {
 impl LabOptions {
     /// Opens a model.
     fn open(&self, name: &str) -> Result<Model, CliError> {
-        open_model(name, &engine(self.threads.map(usize::from))?)
+        open_model(name, &self.compute.engine()?)
     }
 }
 

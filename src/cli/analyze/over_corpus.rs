@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::write_scene;
 use crate::{
     analysis::explain::report::MethodSpec,
-    cli::{self, CliError, inputs::PreparationOptions},
+    cli::{CliError, compute::ComputeOptions, inputs::PreparationOptions},
     corpus::list::{InputList, ListOptions},
     export,
     figure::{
@@ -33,9 +33,8 @@ pub struct ReadInputs {
     pub text_column: Option<String>,
     #[command(flatten)]
     pub how: PreparationOptions,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    compute: ComputeOptions,
 }
 
 /// Many inputs that are measured one by one, and summed up with intervals.
@@ -79,7 +78,7 @@ impl ReadInputs {
 
     /// What computes.
     pub fn engine(&self) -> Result<Engine, CliError> {
-        cli::engine(self.threads.map(usize::from))
+        self.compute.engine()
     }
 
     /// What the inputs are called.

@@ -18,7 +18,7 @@ use self::{
     lay_out::{HeadLayout, lay_out},
     measured::Measured,
 };
-use super::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces};
+use super::{CliError, inputs::read_captures, open_model, passes, show_progress, spaces};
 use crate::{
     analysis::{PointCloud, Space},
     cli::layout::Method,
@@ -32,10 +32,8 @@ pub fn run(options: &ProjectOptions) -> Result<(), CliError> {
     let format = options.format()?;
     options.check_space()?;
     let method = options.layout.method(usize::from(options.dims))?;
-    // The window is not there: all cores.
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = options.threads.map_or(cores, usize::from);
-    let engine = engine(Some(threads))?;
+    let engine = options.compute.engine_of_all_cores()?;
+    let threads = engine.n_threads();
     let clouds = Clouds::new(cloud(options, &engine)?, options)?;
     let start = Instant::now();
     let heads = engine.install(|| all(&clouds, options, &method, threads))?;

@@ -8,6 +8,7 @@ use crate::{
     analysis::{Space, projection::ColorBy, rank_heads::Shared, search::SearchKind},
     cli::{
         CliError,
+        compute::ComputeOptions,
         inputs::InputOptions,
         layout::{LayoutFlags, Method},
         render::{Numbers, parse_numbers},
@@ -72,9 +73,8 @@ pub struct ProjectOptions {
     /// Write how long each head took
     #[arg(long, value_name = "FILE.json")]
     pub timings: Option<PathBuf>,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
+    #[command(flatten)]
+    pub compute: ComputeOptions,
 }
 
 /// What is moved.

@@ -15,6 +15,7 @@ use crate::{
     cli::{
         CliError,
         capture::{BeamOptions, ChanceOptions, Writing},
+        compute::ComputeOptions,
         edits::EditOptions,
         inputs::{GroupOptions, InputOptions, parse_position},
         layout::LayoutFlags,
@@ -220,9 +221,8 @@ pub struct RenderOptions {
     /// Fonts: system (as in the window), bundled (the same file on every machine)
     #[arg(long, default_value = "system", value_name = "WHICH")]
     pub fonts: FontSource,
-    /// Compute threads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
+    #[command(flatten)]
+    pub compute: ComputeOptions,
 }
 
 impl RenderOptions {

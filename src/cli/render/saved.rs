@@ -4,7 +4,7 @@ use std::{fs::File, io::Read as _, path::Path, sync::Arc};
 
 use super::{RenderOptions, source::Source};
 use crate::{
-    cli::{CliError, engine, one_line},
+    cli::{CliError, one_line},
     export::FigureRequest,
     figure::spec::FigureSpec,
     ids::PaneId,
@@ -76,7 +76,7 @@ struct Played {
 impl Played {
     fn new(options: &RenderOptions) -> Result<Self, CliError> {
         let fails = |error: &dyn std::fmt::Display| CliError::Failed(error.to_string());
-        let engine = engine(options.threads.map(usize::from))?;
+        let engine = options.compute.engine()?;
         let worker = Worker::spawn(ModelEngine::with_engine(engine), Arc::new(|| ())).map_err(|error| fails(&error))?;
         Ok(Self { session: Session::default(), worker })
     }

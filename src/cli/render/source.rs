@@ -6,7 +6,7 @@ use super::{RenderOptions, explained, studied};
 use crate::{
     analysis::{PointCloud, Space, debate::CorpusDebate, head_statistics::layouts_differ, positions},
     capture::{Capture, Edit, Site},
-    cli::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces},
+    cli::{CliError, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
     figure::{
         ViewKind,
@@ -163,7 +163,7 @@ fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source,
 }
 
 fn load(name: &str, options: &RenderOptions) -> Result<Model, CliError> {
-    let engine = engine(options.threads.map(usize::from))?;
+    let engine = options.compute.engine()?;
     open_model(name, &engine)
 }
 

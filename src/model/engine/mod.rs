@@ -1,8 +1,10 @@
-//! Compute threads: a pool of its own, so that the window keeps a core.
+//! What computes: threads of a pool of their own, so that the window keeps a core, and a device.
 
+mod device;
 mod memory;
 mod priority;
 
+pub use device::ComputeDevice;
 pub(crate) use memory::available as free_memory;
 pub use priority::lower_priority;
 
@@ -11,11 +13,14 @@ use std::sync::Arc;
 use candle_core::Device;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use super::kernels::{KernelPath, with_path};
+
 /// Compute threads and device. Cheap to clone; clones share the threads.
 #[derive(Clone, Debug)]
 pub struct Engine {
     pool: Arc<ThreadPool>,
     device: Device,
+    asked: ComputeDevice,
     /// Bytes a model may take, whatever the system says.
     memory_limit: Option<u64>,
     /// Bytes a run may take beside the model, whatever the system says.
@@ -29,15 +34,18 @@ pub struct EngineOptions {
     pub threads: Option<usize>,
     /// Runs the compute threads below the priority of a window's thread ([`lower_priority`]).
     pub low_priority: bool,
+    /// What runs the models.
+    pub device: ComputeDevice,
 }
 
 impl Engine {
-    /// Starts the compute threads, on the CPU.
+    /// Starts the compute threads and opens the device.
     ///
     /// # Errors
-    /// When the system refuses to start the threads.
+    /// When the system refuses to start the threads, or there is no such device.
     pub fn open(options: &EngineOptions) -> Result<Self, EngineError> {
-        let EngineOptions { threads, low_priority } = *options;
+        let EngineOptions { threads, low_priority, device: asked } = *options;
+        let device = asked.open().map_err(EngineError::Device)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = threads.unwrap_or_else(|| cores.saturating_sub(1)).max(1);
         let start = move |_| {
@@ -50,11 +58,11 @@ impl Engine {
             .thread_name(|idx| format!("compute-{idx}"))
             .start_handler(start)
             .build()
-            .map_err(|error| EngineError(error.to_string()))?;
-        Ok(Self { pool: Arc::new(pool), device: Device::Cpu, memory_limit: None, run_memory: None })
+            .map_err(|error| EngineError::Threads(error.to_string()))?;
+        Ok(Self { pool: Arc::new(pool), device, asked, memory_limit: None, run_memory: None })
     }
 
-    /// [`Self::open`] with so many threads, where nobody looks at a window.
+    /// [`Self::open`] with so many threads on the CPU, where nobody looks at a window.
     ///
     /// # Errors
     /// When the system refuses to start the threads.
@@ -87,18 +95,17 @@ impl Engine {
         self.pool.current_num_threads()
     }
 
-    /// What the work runs on, in words.
+    /// The name of what the work runs on.
     pub const fn device_name(&self) -> &'static str {
-        match self.device {
-            Device::Cpu => "cpu",
-            Device::Cuda(_) => "cuda",
-            Device::Metal(_) => "metal",
-        }
+        self.asked.name()
     }
 
-    /// Runs `work` with the engine's threads as rayon's current ones.
+    /// Runs `work` with the engine's threads as rayon's current ones, and its operations in the way of the device.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.pool.install(work)
+        self.pool.install(|| match self.asked {
+            ComputeDevice::Operations => with_path(KernelPath::Operations, work),
+            ComputeDevice::Cpu | ComputeDevice::Cuda | ComputeDevice::Metal => work(),
+        })
     }
 
     /// Bytes that a new model may take; `None` when nobody knows.
@@ -116,7 +123,11 @@ impl Engine {
     }
 }
 
-/// The system refused to start compute threads.
+/// Why an engine cannot be started.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("the compute threads could not be started: {0}")]
-pub struct EngineError(String);
+pub enum EngineError {
+    #[error("the compute threads could not be started: {0}")]
+    Threads(String),
+    #[error("the device cannot be used: {0}")]
+    Device(String),
+}

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use candle_core::Tensor;
+use candle_core::{Device, Tensor};
 
 /// A way to compute the same numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,5 +61,10 @@ pub fn with_path<R>(way: KernelPath, work: impl FnOnce() -> R) -> R {
 
 /// Whether our kernels compute on this tensor.
 pub(super) fn is_fused(x: &Tensor) -> bool {
-    x.device().is_cpu() && KernelPath::forced() != Some(KernelPath::Operations)
+    has_kernels(x.device())
+}
+
+/// Whether our kernels compute on this device, so that weights are kept as they read them.
+pub fn has_kernels(device: &Device) -> bool {
+    device.is_cpu() && KernelPath::forced() != Some(KernelPath::Operations)
 }

@@ -36,7 +36,7 @@ pub use attention::{
     attention_with_sink, scratch_values, sink_shares,
 };
 use backend::is_fused;
-pub use backend::{KernelPath, with_path};
+pub use backend::{KernelPath, has_kernels, with_path};
 pub use block_rows::{BlockPart, BlockRows, RowPart};
 pub use blocks::BlockType;
 pub use code_rows::{CodeRows, CodeWidth, GroupForm, GroupNumbers, ScaleGroups};

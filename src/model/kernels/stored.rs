@@ -8,6 +8,7 @@ use candle_core::{CpuStorage, DType, Device, Result, Storage, Tensor};
 use half::{bf16, f16};
 
 use super::{
+    backend::{has_kernels, is_fused},
     block_rows::BlockRows,
     packed::{Half, Narrow, PANEL, PanelValues, Panels, pack, weight_view},
     product::View,
@@ -99,7 +100,7 @@ impl StoredMatrix {
 
     /// A matrix of its own: on the CPU `weight` `[d_in, d_out]` is brought into the fastest order.
     pub fn new(weight: Tensor) -> Result<Self> {
-        Ok(Self(if weight.device().is_cpu() { Form::Panels(Panels::new(&weight)?) } else { Form::Strided(weight) }))
+        Ok(Self(if is_fused(&weight) { Form::Panels(Panels::new(&weight)?) } else { Form::Strided(weight) }))
     }
 
     /// A matrix of its own from numbers `[d_in, d_out]`, or `[d_out, d_in]` when `transposed`. On the CPU they are kept in
@@ -111,7 +112,7 @@ impl StoredMatrix {
         half: Option<Half>,
         device: &Device,
     ) -> Result<Self> {
-        Ok(Self(if device.is_cpu() {
+        Ok(Self(if has_kernels(device) {
             Form::Panels(Panels::from_slice(values, (d_in, d_out), transposed, half)?)
         } else if transposed {
             Form::Strided(Tensor::from_slice(values, (d_out, d_in), device)?.t()?)
@@ -132,7 +133,7 @@ impl StoredMatrix {
     /// view of them may be used any more. Blocks stay as they are.
     pub fn owning(table: &RowTable) -> Result<Self> {
         Ok(Self(match table {
-            RowTable::Numbers(table) if table.device().is_cpu() => Form::Panels(Panels::taken_from(table)?),
+            RowTable::Numbers(table) if is_fused(table) => Form::Panels(Panels::taken_from(table)?),
             RowTable::Numbers(table) => Form::Strided(table.t()?),
             RowTable::Blocks(rows) => Form::Blocks(rows.clone()),
         }))

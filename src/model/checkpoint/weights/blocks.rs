@@ -9,7 +9,7 @@ use super::{
 };
 use crate::model::{
     LoadError,
-    kernels::{BlockPart, BlockRows, BlockType, RowPart},
+    kernels::{BlockPart, BlockRows, BlockType, RowPart, has_kernels},
     run::{Progress, Stage},
 };
 
@@ -23,7 +23,7 @@ impl Weights<'_> {
         stored: Stored,
         order: Option<&[usize]>,
     ) -> Result<Option<BlockRows>, LoadError> {
-        if self.rehearsing || !self.device.is_cpu() {
+        if self.rehearsing || !has_kernels(&self.device) {
             return Ok(None);
         }
         let mut found = Vec::with_capacity(parts.len());

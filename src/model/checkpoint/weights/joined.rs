@@ -5,7 +5,7 @@ use candle_core::Tensor;
 use super::{Half, Stored, Weights};
 use crate::model::{
     LoadError,
-    kernels::{self, BlockRows, Linear, StoredMatrix},
+    kernels::{self, BlockRows, Linear, StoredMatrix, has_kernels},
     run::{Progress, Stage},
 };
 
@@ -68,7 +68,7 @@ impl Weights<'_> {
         order: Option<&[usize]>,
     ) -> Result<Option<StoredMatrix>, LoadError> {
         let found = self.find(name).filter(|found| self.quantized.contains_key(found));
-        let Some(found) = found.filter(|_| !self.is_rehearsing() && self.device.is_cpu()) else { return Ok(None) };
+        let Some(found) = found.filter(|_| !self.is_rehearsing() && has_kernels(&self.device)) else { return Ok(None) };
         if self.is_changed(&found) && self.merged().is_some() {
             return Ok(None);
         }

@@ -262,7 +262,7 @@ impl<'a> Weights<'a> {
             entry.dtype.and_then(Dtype::half).filter(|_| entry.order.is_none())
         });
         let is_changed = self.find(name).is_some_and(|found| self.is_changed(&found));
-        match half.filter(|_| self.device.is_cpu() && !is_changed && !self.rehearsing) {
+        match half.filter(|_| kernels::has_kernels(&self.device) && !is_changed && !self.rehearsing) {
             Some(half) => self.read_narrow(name, shape, half),
             None => self.tensor(name, shape),
         }
