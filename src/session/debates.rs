@@ -31,7 +31,7 @@ impl Document {
 
     /// The inputs that are tested, by their places in the list: those that were not taken out.
     pub fn tested_inputs(&self, choices: &DebateChoices) -> Vec<usize> {
-        choices.inputs(self.there().into_iter())
+        choices.inputs(self.there()).collect()
     }
 
     /// Why its corpus cannot be tested, as a sentence.

@@ -97,6 +97,12 @@ impl OpenCorpus {
         self.removed.iter().copied()
     }
 
+    /// Inputs of its list that were not taken out, by their places there.
+    pub(super) fn inputs_there(&self) -> impl Iterator<Item = usize> {
+        let n = self.data.latest().map_or(0, |so_far| so_far.list.items.len());
+        (0..n).filter(|input| !self.removed.contains(input))
+    }
+
     /// Takes inputs out as one step, before there are any.
     pub(super) fn take_out_again(&mut self, sources: impl Iterator<Item = usize>) {
         let sources: Vec<usize> = sources.collect();

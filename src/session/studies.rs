@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Cause, Document, Effect, Loadable, Notices, Panes};
+use super::{Cause, Document, Effect, Loadable, Notices, OpenCorpus, Panes};
 use crate::{
     analysis::{
         explain::jacobian::{LensFit, SKIP_FIRST},
@@ -43,6 +43,15 @@ impl Studies {
             Study::Probe => self.probe.job(),
             Study::Features => self.features.job(),
             Study::Lens => self.lens.job(),
+        }
+    }
+
+    /// Whether something was found.
+    pub const fn is_there(&self, study: Study) -> bool {
+        match study {
+            Study::Probe => self.probe.latest().is_some(),
+            Study::Features => self.features.latest().is_some(),
+            Study::Lens => self.lens.latest().is_some(),
         }
     }
 
@@ -112,17 +121,9 @@ impl Document {
         Some(choices.question(corpus.likely_labels().unwrap_or_default()))
     }
 
-    /// The inputs that are probed, by their places in the list: those that were not taken out.
-    pub fn probed_inputs(&self, choices: &ProbeChoices) -> Vec<usize> {
-        choices.inputs(self.there().into_iter())
-    }
-
     /// Inputs of its corpus that were not taken out, by their places in the list.
-    pub(super) fn there(&self) -> Vec<usize> {
-        let Some(corpus) = self.corpus.as_deref() else { return Vec::new() };
-        let n = corpus.data.latest().map_or(0, |so_far| so_far.list.items.len());
-        let removed: std::collections::BTreeSet<usize> = corpus.removed().collect();
-        (0..n).filter(|input| !removed.contains(input)).collect()
+    pub(super) fn there(&self) -> impl Iterator<Item = usize> {
+        self.corpus.as_deref().into_iter().flat_map(OpenCorpus::inputs_there)
     }
 
     /// Whether the probe that is there answers these choices.
@@ -130,7 +131,7 @@ impl Document {
         let found = self.studies().and_then(|studies| studies.probe.latest());
         found.is_some_and(|found| {
             self.probe_question(choices).as_ref() == Some(&found.question)
-                && found.inputs == self.probed_inputs(choices)
+                && found.inputs.iter().copied().eq(choices.inputs(self.there()))
         })
     }
 
@@ -146,7 +147,7 @@ impl Document {
 
     /// Fits probes over its corpus.
     pub(super) fn probe(&mut self, choices: &ProbeChoices, job: JobId) -> Vec<Effect> {
-        let (inputs, question) = (self.probed_inputs(choices), self.probe_question(choices));
+        let (inputs, question) = (choices.inputs(self.there()).collect(), self.probe_question(choices));
         let begun = question.map(|question| BegunStudy::Probe(question, ProbeVectors::default()));
         begun.map_or_else(Vec::new, |begun| self.study(begun, inputs, job))
     }
@@ -158,14 +159,14 @@ impl Document {
             Some(&found.sae) == choices.sae.as_ref()
                 && found.counts.keeps(choices.texts)
                 && found.n_done == found.inputs.len()
-                && found.inputs == choices.inputs(self.there().into_iter())
+                && found.inputs.iter().copied().eq(choices.inputs(self.there()))
         })
     }
 
     /// Counts the features of a dictionary over its corpus; what was counted before it was stopped is gone on with.
     pub(super) fn count_features(&mut self, choices: &FeatureChoices, job: JobId) -> Vec<Effect> {
         let Some(question) = choices.question() else { return Vec::new() };
-        let inputs = choices.inputs(self.there().into_iter());
+        let inputs: Vec<usize> = choices.inputs(self.there()).collect();
         let known = self.studies().and_then(|studies| studies.features.latest());
         let goes_on = known
             .filter(|found| found.sae == question.sae && found.counts.keeps(question.texts) && found.inputs == inputs);
@@ -175,7 +176,7 @@ impl Document {
 
     /// Fits a lens over its corpus, to be written to a file.
     pub(super) fn fit_lens(&mut self, path: PathBuf, job: JobId) -> Vec<Effect> {
-        let inputs = self.there();
+        let inputs = self.there().collect();
         self.study(BegunStudy::Lens(LensFile { path, skip_first: SKIP_FIRST }, LensFit::default()), inputs, job)
     }
 

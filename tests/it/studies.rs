@@ -122,7 +122,8 @@ fn a_probe_is_chosen_fitted_and_read_in_the_window() {
     assert_eq!(window.jobs.0.borrow().cancelled.last(), Some(&lane));
     window.jobs.say(EventKind::Cancelled);
     window.settle();
-    window.click("Run");
+    // There is nothing to run anew yet.
+    window.click("Fit the probes");
     let order = asked(&window).unwrap();
     window.jobs.say(EventKind::Study(StudyAnswer::Probe(probed(&order))));
     window.settle();
@@ -183,7 +184,7 @@ fn the_worker_fits_a_lens_and_probes_as_the_command_line_does() {
     let folder = tempfile::tempdir().unwrap();
     let corpus = table(&folder, 24);
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let mut worker = Worker::spawn(ModelEngine::new().unwrap(), Arc::new(|| {})).unwrap();
+    let mut worker = Worker::spawn(ModelEngine::new(ComputeDevice::Cpu).unwrap(), Arc::new(|| {})).unwrap();
     let (document, model) = (attnscope::ids::DocumentId(1), attnscope::ids::ModelId(1));
     let source = attnscope::protocol::ModelSource::Path(crate::parity::fixture("gpt2"));
     let load = Request::Load { id: model, document, source, replaces: None, sees: None };

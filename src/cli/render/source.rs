@@ -213,7 +213,7 @@ fn test_corpus(
     check_corpus(options)?;
     let choices = spec.options.tests();
     let names = (model.spec().name.as_str(), &*options.input.corpus_name().to_string_lossy());
-    let inputs = choices.inputs(0..list.items.len());
+    let inputs = choices.inputs(0..list.items.len()).collect::<Vec<_>>();
     let mut debate = CorpusDebate::begin(names, choices.question(), inputs, None);
     worker::debate::go_on(&mut debate, (model, list), &show_progress, &mut |_| {})
         .map_err(|error| CliError::Failed(error.to_string()))?;

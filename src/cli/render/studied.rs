@@ -61,7 +61,7 @@ fn probed(
     (list, corpus): (&InputList, String),
     choices: &ProbeChoices,
 ) -> Result<CorpusProbe, CliError> {
-    let (question, inputs) = (choices.question(LABEL), choices.inputs(0..list.items.len()));
+    let (question, inputs) = (choices.question(LABEL), choices.inputs(0..list.items.len()).collect::<Vec<_>>());
     let order = ProbeOrder { model, list, how: PREPARATION, inputs: &inputs, question: &question };
     let vectors = probe_vectors(order, &show_progress)?;
     let summary = fit(model, &vectors, &question, &show_progress)?;
@@ -77,7 +77,8 @@ fn counted(
     let question = question.ok_or_else(|| CliError::Usage("name the folder of a dictionary with --sae".to_owned()))?;
     let sae = open_sae(Path::new(&question.sae))?;
     let names = (model.spec().name.as_str(), corpus.as_str(), question.sae.as_str());
-    let mut found = CorpusFeatures::new(&sae, names, choices.inputs(0..list.items.len()), question.texts);
+    let mut found =
+        CorpusFeatures::new(&sae, names, choices.inputs(0..list.items.len()).collect::<Vec<_>>(), question.texts);
     if let Some(feature) = choices.feature {
         found.check(feature).map_err(CliError::Usage)?;
     }

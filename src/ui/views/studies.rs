@@ -40,8 +40,11 @@ impl Told {
         obstacle.or_else(|| self.is_answered.then_some("What is shown was made with these options")).map(str::to_owned)
     }
 
-    /// The button that begins it.
+    /// The button that begins it anew; where there is nothing yet, [`Self::nothing_ui`] offers to begin.
     pub fn run_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        if !cx.document.studies().is_some_and(|studies| studies.is_there(self.study)) {
+            return;
+        }
         let obstacle = self.obstacle(cx);
         let button = ui.add_enabled(obstacle.is_none(), Button::new("Run"));
         let button = button.on_hover_text(self.what).on_disabled_hover_text(obstacle.unwrap_or_default());

@@ -64,8 +64,8 @@ impl DebateChoices {
     }
 
     /// The inputs that are tested, of those that there are.
-    pub fn inputs(&self, there: impl Iterator<Item = usize>) -> Vec<usize> {
-        there.take(if self.first == 0 { usize::MAX } else { self.first }).collect()
+    pub fn inputs(&self, there: impl Iterator<Item = usize>) -> impl Iterator<Item = usize> {
+        there.take(if self.first == 0 { usize::MAX } else { self.first })
     }
 
     /// Shows the options.

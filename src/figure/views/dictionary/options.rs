@@ -40,8 +40,8 @@ impl FeatureChoices {
     }
 
     /// The inputs that are run, of those that there are.
-    pub fn inputs(&self, there: impl Iterator<Item = usize>) -> Vec<usize> {
-        there.take(if self.first == 0 { usize::MAX } else { self.first }).collect()
+    pub fn inputs(&self, there: impl Iterator<Item = usize>) -> impl Iterator<Item = usize> {
+        there.take(if self.first == 0 { usize::MAX } else { self.first })
     }
 
     /// Shows the options; those that the window has beside the list are of the command line alone.
