@@ -28,6 +28,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from published import FULL
 from shared import input_arguments
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,52 +41,6 @@ ROUNDS = 2
 F64_BELOW = 1_300_000_000
 INPUTS = ("input_ids", "pixel_values", "decoder_input_ids", "generated_ids", "attention_mask", "global_attention_mask")
 
-LLAMA = dict(vocab_size=32000, max_position_embeddings=2048)
-# Published name: (model class, configuration class, its numbers, what is smaller than published).
-FULL = {
-    "bert-base": ("BertModel", "BertConfig", {}, ""),
-    "distilbert-base": ("DistilBertModel", "DistilBertConfig", {}, ""),
-    "roberta-base": ("RobertaModel", "RobertaConfig", dict(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1), ""),
-    "xlm-roberta-base": ("XLMRobertaModel", "XLMRobertaConfig", dict(vocab_size=250002, max_position_embeddings=514, type_vocab_size=1), ""),
-    "camembert-base": ("CamembertModel", "CamembertConfig", dict(vocab_size=32005, max_position_embeddings=514, type_vocab_size=1), ""),
-    "electra-base": ("ElectraModel", "ElectraConfig", dict(embedding_size=768, hidden_size=768, intermediate_size=3072, num_attention_heads=12), ""),
-    "albert-base-v2": ("AlbertModel", "AlbertConfig", dict(hidden_size=768, intermediate_size=3072, num_attention_heads=12, hidden_act="gelu_new"), ""),
-    "mpnet-base": ("MPNetModel", "MPNetConfig", {}, ""),
-    "modernbert-base": ("ModernBertModel", "ModernBertConfig", {}, ""),
-    "deberta-v3-base": ("DebertaV2Model", "DebertaV2Config", dict(vocab_size=128100, hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072, relative_attention=True, position_buckets=256, norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type=["p2c", "c2p"], max_relative_positions=-1, position_biased_input=False, type_vocab_size=0), ""),
-    "gpt2": ("GPT2Model", "GPT2Config", {}, ""),
-    "gpt-neo-125m": ("GPTNeoModel", "GPTNeoConfig", dict(hidden_size=768, num_layers=12, num_heads=12, attention_types=[[["global", "local"], 6]]), ""),
-    "gpt-j-6b": ("GPTJModel", "GPTJConfig", dict(n_layer=3), "3 of 28 layers"),
-    "pythia-160m": ("GPTNeoXModel", "GPTNeoXConfig", dict(vocab_size=50304, hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072), ""),
-    "opt-125m": ("OPTModel", "OPTConfig", {}, ""),
-    "bloom-560m": ("BloomModel", "BloomConfig", dict(hidden_size=1024, n_layer=24, n_head=16), ""),
-    "tinyllama-1.1b": ("LlamaModel", "LlamaConfig", dict(**LLAMA, hidden_size=2048, intermediate_size=5632, num_hidden_layers=22, num_attention_heads=32, num_key_value_heads=4), ""),
-    "llama-3.2-1b": ("LlamaModel", "LlamaConfig", dict(vocab_size=128256, hidden_size=2048, intermediate_size=8192, num_hidden_layers=8, num_attention_heads=32, num_key_value_heads=8, head_dim=64, rope_parameters=dict(rope_type="llama3", rope_theta=500000.0, factor=32.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=8192)), "8 of 16 layers"),
-    "mistral-7b": ("MistralModel", "MistralConfig", dict(num_hidden_layers=3, sliding_window=4096), "3 of 32 layers"),
-    "qwen2-0.5b": ("Qwen2Model", "Qwen2Config", dict(hidden_size=896, intermediate_size=4864, num_hidden_layers=24, num_attention_heads=14, num_key_value_heads=2), ""),
-    "qwen3-0.6b": ("Qwen3Model", "Qwen3Config", dict(hidden_size=1024, intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8, head_dim=128), ""),
-    "gemma-2b": ("GemmaModel", "GemmaConfig", dict(hidden_size=2048, intermediate_size=16384, num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=1, head_dim=256), "4 of 18 layers"),
-    "gemma-2-2b": ("Gemma2Model", "Gemma2Config", dict(num_hidden_layers=4), "4 of 26 layers"),
-    "gemma-3-270m": ("Gemma3TextModel", "Gemma3TextConfig", dict(hidden_size=640, intermediate_size=2048, num_hidden_layers=18, num_attention_heads=4, num_key_value_heads=1, head_dim=256, query_pre_attn_scalar=256, sliding_window=512), ""),
-    "olmo-2-1b": ("Olmo2Model", "Olmo2Config", dict(vocab_size=100352, hidden_size=2048, intermediate_size=8192, num_hidden_layers=8, num_attention_heads=16, num_key_value_heads=16, max_position_embeddings=4096, rms_norm_eps=1e-6, rope_parameters=dict(rope_type="default", rope_theta=500000.0)), "8 of 16 layers"),
-    "olmo-3-7b": ("Olmo3Model", "Olmo3Config", dict(vocab_size=100278, hidden_size=4096, intermediate_size=11008, num_hidden_layers=4, num_attention_heads=32, num_key_value_heads=32, max_position_embeddings=65536, rms_norm_eps=1e-6, sliding_window=4096, rope_parameters=dict(full_attention=dict(rope_type="yarn", rope_theta=500000.0, factor=8.0, original_max_position_embeddings=8192, attention_factor=1.2079441541679836, beta_fast=32.0, beta_slow=1.0), sliding_attention=dict(rope_type="default", rope_theta=500000.0))), "4 of 32 layers"),
-    "smollm3-3b": ("SmolLM3Model", "SmolLM3Config", dict(num_hidden_layers=8, max_position_embeddings=65536, rope_parameters=dict(rope_type="default", rope_theta=5000000.0)), "8 of 36 layers"),
-    "granite-3.3-2b": ("GraniteModel", "GraniteConfig", dict(vocab_size=49159, hidden_size=2048, intermediate_size=8192, num_hidden_layers=8, num_attention_heads=32, num_key_value_heads=8, max_position_embeddings=131072, rms_norm_eps=1e-5, attention_multiplier=0.015625, embedding_multiplier=12.0, residual_multiplier=0.22, logits_scaling=8.0, rope_parameters=dict(rope_type="default", rope_theta=10000000.0)), "8 of 40 layers"),
-    "phi-1.5": ("PhiModel", "PhiConfig", dict(num_hidden_layers=8), "8 of 24 layers"),
-    "phi-3-mini": ("Phi3Model", "Phi3Config", dict(num_hidden_layers=4), "4 of 32 layers"),
-    "stablelm-2-1.6b": ("StableLmModel", "StableLmConfig", dict(vocab_size=100352, hidden_size=2048, intermediate_size=5632, num_hidden_layers=8, num_attention_heads=32, num_key_value_heads=32, use_qkv_bias=True), "8 of 24 layers"),
-    "vit-base": ("ViTModel", "ViTConfig", {}, ""),
-    "deit-base-distilled": ("DeiTModel", "DeiTConfig", {}, ""),
-    "beit-base": ("BeitModel", "BeitConfig", dict(use_relative_position_bias=True), ""),
-    "dinov2-base": ("Dinov2Model", "Dinov2Config", dict(patch_size=14), ""),
-    "dinov2-with-registers-base": ("Dinov2WithRegistersModel", "Dinov2WithRegistersConfig", dict(patch_size=14, num_register_tokens=4), ""),
-    "clip-vit-base-patch32": ("CLIPModel", "CLIPConfig", {}, ""),
-    "siglip-base": ("SiglipModel", "SiglipConfig", {}, ""),
-    "t5-base": ("T5Model", "T5Config", dict(d_model=768, d_ff=3072, num_layers=12, num_heads=12), ""),
-    "bart-base": ("BartModel", "BartConfig", dict(d_model=768, encoder_layers=6, decoder_layers=6, encoder_ffn_dim=3072, decoder_ffn_dim=3072, encoder_attention_heads=12, decoder_attention_heads=12), ""),
-    "mbart-large": ("MBartModel", "MBartConfig", dict(encoder_layers=3, decoder_layers=3), "3 of 12 layers"),
-    "opus-mt": ("MarianModel", "MarianConfig", dict(vocab_size=58101, d_model=512, encoder_layers=6, decoder_layers=6, encoder_ffn_dim=2048, decoder_ffn_dim=2048, encoder_attention_heads=8, decoder_attention_heads=8, activation_function="swish", pad_token_id=58100, decoder_start_token_id=58100, scale_embedding=True, static_position_embeddings=True), ""),
-}
 TINY = """
 # Families and what was measured of them
 
@@ -165,7 +120,14 @@ def inputs_of(model):
     return found
 
 
-def patterns_of(output):
+def attends(config):
+    """Layers that have patterns, of a decoder some of whose layers have none; None where all have."""
+    kinds = getattr(config, "layer_types", None) or []
+    layers = [layer for layer, kind in enumerate(kinds) if kind not in ("linear_attention", "mamba", "conv")]
+    return layers if 0 < len(layers) < len(kinds) else None
+
+
+def patterns_of(output, config):
     """All patterns by capture file name."""
     found = {}
     towers = {"vision": getattr(output, "vision_model_output", None), "text": getattr(output, "text_model_output", None)}
@@ -174,7 +136,8 @@ def patterns_of(output):
         fields = {"self": "attentions", "encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
         sources = {name: getattr(output, field, None) for name, field in fields.items()}
     for stack, layers in sources.items():
-        for layer, pattern in enumerate(layers or ()):
+        there = [pattern for pattern in layers or () if pattern is not None]
+        for layer, pattern in zip(attends(config) or range(len(there)), there, strict=True):
             found[f"{stack}.{layer}.pattern"] = pattern[0].float().contiguous().clone()
     return found
 
@@ -203,14 +166,14 @@ def torch_side(name, options):
     n = sum(weight.numel() for weight in model.parameters())
     result = {"forward_ms": times[WARM_UP:], "params": n}
     if first:
-        patterns = patterns_of(output)
+        patterns = patterns_of(output, model.config)
         save_file(patterns, options.work / "patterns.safetensors")
         result["arguments"] = input_arguments(inputs, options.work)
         if n < F64_BELOW:
             model.double()
             doubled = {key: value.double() if value.is_floating_point() else value for key, value in inputs.items()}
             with torch.no_grad():
-                exact = patterns_of(model(**doubled, **extra))
+                exact = patterns_of(model(**doubled, **extra), model.config)
             result["drift"] = max((patterns[key] - exact[key]).abs().max().item() for key in patterns)
     print(json.dumps(result))
 

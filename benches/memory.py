@@ -1,76 +1,121 @@
-"""Peak memory while a large sharded checkpoint is loaded, against its size in single precision.
+"""Peak memory of opening and running a large sharded checkpoint, against its size on the disk.
 
-    python benches/memory.py [--attnscope PATH] [--work FOLDER] [--dtype float32] [--format safetensors]
+    python benches/memory.py [--layout qwen3-4b] [--dtype bfloat16] [--tokens 128] [--torch]
 
-Writes a GPT-2 of 2.6 GB (in f32) with random weights in 8 shards, runs one short forward pass, and
-fails when the process ever held more than 1.15 times that size. Needs torch, transformers and
-safetensors; Linux only, where the program knows its peak.
+Writes a checkpoint with random weights in shards, one of which is in memory at a time, runs one forward pass
+that records every pattern, and fails when the process ever held more than 1.15 times the files. `--torch` runs
+PyTorch in single precision on the same files, in a process of its own. Needs torch, transformers and safetensors;
+Linux only, where the program knows its peak.
 """
 
 import argparse
 import json
+import os
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import torch
+import transformers
 from safetensors.torch import save_file
-from transformers import GPT2Config, GPT2LMHeadModel
 
 LIMIT = 1.15
-CONFIG = {"n_embd": 1280, "n_layer": 30, "n_head": 20}
+# Layout: (model class, configuration class, its numbers).
+LAYOUTS = {
+    "gpt2": ("GPT2LMHeadModel", "GPT2Config", dict(n_embd=1280, n_layer=30, n_head=20)),
+    "qwen3-0.6b": ("Qwen3ForCausalLM", "Qwen3Config", dict(hidden_size=1024, intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8, head_dim=128, tie_word_embeddings=True, rope_parameters=dict(rope_type="default", rope_theta=1000000.0))),
+    "qwen3-4b": ("Qwen3ForCausalLM", "Qwen3Config", dict(hidden_size=2560, intermediate_size=9728, num_hidden_layers=36, num_attention_heads=32, num_key_value_heads=8, head_dim=128, tie_word_embeddings=True, rope_parameters=dict(rope_type="default", rope_theta=1000000.0))),
+}  # fmt: skip
 NAMES = {"safetensors": ("model", "safetensors"), "bin": ("pytorch_model", "bin")}
 
 
-def shapes():
-    """Name and shape of every stored tensor; nothing is allocated."""
+def shapes(layout):
+    """The configuration, and name and shape of every stored tensor; nothing is allocated."""
+    model_class, config_class, numbers = LAYOUTS[layout]
+    config = getattr(transformers, config_class)(**numbers)
     with torch.device("meta"):
-        model = GPT2LMHeadModel(GPT2Config(**CONFIG))
-    return {name: tensor.shape for name, tensor in model.state_dict().items() if name != "lm_head.weight"}
+        model = getattr(transformers, model_class)(config)
+    model.config.architectures = [model_class]
+    return model.config, {name: value.shape for name, value in model.state_dict().items() if name != "lm_head.weight"}
 
 
-def write_checkpoint(folder, shards, dtype, form):
-    """A checkpoint of equal shards, one in memory at a time. Returns its size in f32."""
+def write_checkpoint(folder, options):
+    """A checkpoint of equal shards, one in memory at a time. Returns the bytes of its weights."""
     torch.manual_seed(0)
-    GPT2Config(**CONFIG).save_pretrained(folder)
-    total = sum(shape.numel() for shape in shapes().values())
-    parts, filled = [{} for _ in range(shards)], 0
-    for name, shape in shapes().items():
-        parts[min(shards * filled // total, shards - 1)][name] = shape
+    dtype = getattr(torch, options.dtype)
+    config, there = shapes(options.layout)
+    config.save_pretrained(folder)
+    total = sum(shape.numel() for shape in there.values())
+    parts, filled = [{} for _ in range(options.shards)], 0
+    for name, shape in there.items():
+        parts[min(options.shards * filled // total, options.shards - 1)][name] = shape
         filled += shape.numel()
-    stem, extension = NAMES[form]
+    stem, extension = NAMES[options.format]
     weight_map = {}
     for number, part in enumerate(parts, start=1):
-        file = f"{stem}-{number:05}-of-{shards:05}.{extension}"
-        tensors = {name: (torch.randn(shape) * 0.02).to(dtype) for name, shape in part.items()}
-        (save_file if form == "safetensors" else torch.save)(tensors, folder / file)
+        file = f"{stem}-{number:05}-of-{options.shards:05}.{extension}"
+        tensors = {name: torch.empty(shape, dtype=dtype).normal_(std=0.02) for name, shape in part.items()}
+        (save_file if options.format == "safetensors" else torch.save)(tensors, folder / file)
         weight_map |= dict.fromkeys(part, file)
     index = {"metadata": {"total_size": total * dtype.itemsize}, "weight_map": weight_map}
     (folder / f"{stem}.{extension}.index.json").write_text(json.dumps(index))
-    return 4 * total
+    return dtype.itemsize * total
+
+
+def run_torch(folder, options):
+    """In a process of its own: one pass in single precision, and the most that the process held."""
+    started = time.perf_counter()
+    model_class = getattr(transformers, LAYOUTS[options.layout][0])
+    model = model_class.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    loaded = time.perf_counter()
+    with torch.no_grad():
+        model(input_ids=torch.arange(1, options.tokens + 1)[None], output_attentions=True)
+    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps({"peak": peak, "load": loaded - started, "run": time.perf_counter() - loaded}))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--attnscope", type=Path, default=Path("target/release/attnscope"))
     parser.add_argument("--work", type=Path, help="keeps nothing; default is the system's temporary folder")
+    parser.add_argument("--layout", choices=sorted(LAYOUTS), default="gpt2")
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--dtype", choices=["float32", "float16", "bfloat16"], default="float32")
     parser.add_argument("--format", choices=sorted(NAMES), default="safetensors")
-    args = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=args.work) as folder:
+    parser.add_argument("--tokens", type=int, default=4)
+    parser.add_argument("--torch", action="store_true", help="PyTorch beside it")
+    parser.add_argument("--only-torch", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.only_torch:
+        return run_torch(options.only_torch, options)
+    with tempfile.TemporaryDirectory(dir=options.work) as folder:
         folder = Path(folder)
-        size = write_checkpoint(folder, args.shards, getattr(torch, args.dtype), args.format)
-        run = [args.attnscope, "capture", "--model", folder, "--ids", "1,2,3,4"]
+        size = write_checkpoint(folder, options)
+        ids = ",".join(map(str, range(1, options.tokens + 1)))
+        run = [options.attnscope, "capture", "--model", folder, "--ids", ids, "--sites", "pattern"]
         run += ["--out", folder / "capture.safetensors", "--timings", folder / "timings.json"]
         subprocess.run(run, check=True)
         timings = json.loads((folder / "timings.json").read_text())
-    peak = timings["peak_rss_mb"] * 2**20
-    print(
-        f"{args.shards} shards, {args.dtype}, {args.format}: {size / 1e9:.2f} GB in f32, "
-        f"peak {peak / 1e9:.2f} GB = {peak / size:.3f} times, loaded in {timings['load_ms'] / 1e3:.1f} s"
-    )
+        peak = timings["peak_rss_mb"] * 2**20
+        print(
+            f"{options.layout}, {options.dtype}, {options.format}, {options.tokens} tokens: {size / 1e9:.2f} GB, "
+            f"peak {peak / 1e9:.2f} GB = {peak / size:.3f} times, loaded in {timings['load_ms'] / 1e3:.1f} s, "
+            f"run in {timings['forward_ms'][0] / 1e3:.1f} s",
+            flush=True,
+        )
+        if options.torch:
+            command = [sys.executable, __file__, "--layout", options.layout, "--tokens", str(options.tokens)]
+            done = subprocess.run([*command, "--only-torch", folder], capture_output=True, text=True, env={**os.environ})
+            if done.returncode:
+                sys.exit(done.stderr[-600:])
+            beside = json.loads(done.stdout.splitlines()[-1])
+            print(
+                f"PyTorch, f32: peak {beside['peak'] / 1e9:.2f} GB = {beside['peak'] / size:.3f} times, "
+                f"loaded in {beside['load']:.1f} s, run in {beside['run']:.1f} s"
+            )
     sys.exit(peak > LIMIT * size)
 
 
