@@ -178,6 +178,7 @@ impl Session {
             Command::AskSecondOpinion => return self.ask(Document::ask_second_opinion),
             Command::MeasureTimes => return self.measure_times(pane),
             Command::OpenPaths(paths) => return self.open_paths(&paths),
+            Command::OpenBeside(paths) => return self.open_beside(paths),
             Command::OpenText(text) => return self.open_text(text),
             Command::OpenTextFile { path, text } => return self.open_text_file(path, text),
             Command::Corpus(command) => return self.on_corpus_command(command),

@@ -32,6 +32,8 @@ pub enum Command {
     /// Open whatever these are: model folders, weights, captures, pictures, texts. A text comes back
     /// as [`Command::OpenText`] once the window has read it.
     OpenPaths(Vec<PathBuf>),
+    /// The same with the model that is on its way: what would take its place waits for it.
+    OpenBeside(Vec<PathBuf>),
     /// Read this text from a file, on a bundled text model if the current one sees pictures.
     OpenText(String),
     /// Hold the model against an independent implementation, on what it reads now.

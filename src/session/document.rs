@@ -1,6 +1,6 @@
 //! A document: an experiment with what came of it.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use serde_json::{Map, Value};
 
@@ -70,6 +70,8 @@ pub struct Document {
     pub(super) expected: Option<Expected>,
     /// Which files the session or the link was made with, until those of now are known.
     pub(super) checkpoint_then: CheckpointMark,
+    /// What is opened once the model that is on its way is there or did not come.
+    pub(super) paths_owed: Vec<PathBuf>,
     /// Which input of the capture file on its way is to be shown.
     pub(super) input_owed: Option<usize>,
     /// The picture that a model on its way is opened for.

@@ -116,6 +116,7 @@ impl Session {
                 let found =
                     expecting.and_then(|document| self.keeping.check_model(document, &model, &mut self.settings));
                 effects.extend(found.map(|found| self.open_found(found)).unwrap_or_default());
+                effects.extend(self.open_owed(id));
                 return effects;
             }
             // A capture file was opened where a model was expected: the model stays.
@@ -140,6 +141,7 @@ impl Session {
             }
             Update::Cancelled => {
                 document.load_ended();
+                document.paths_owed.clear();
                 return self.run_if_owed(id);
             }
             Update::Failed(failure) => {
@@ -151,11 +153,12 @@ impl Session {
                     return found.map(|found| self.open_found(found)).unwrap_or_default();
                 }
                 self.panes.drop_pending(id);
-                let effects = self.run_if_owed(id);
+                let mut effects = self.run_if_owed(id);
                 if let Some(document) = self.documents.find_mut(id) {
                     document.model.fail(failure.clone());
                 }
                 self.notices.fail(Cause::Load(id), failure);
+                effects.extend(self.open_owed(id));
                 return effects;
             }
         }

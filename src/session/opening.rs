@@ -36,6 +36,7 @@ impl Session {
     pub(super) fn load_wanted(&mut self, id: DocumentId, source: ModelSource) -> Vec<Effect> {
         if let Some(document) = self.documents.find_mut(id) {
             (document.expected, document.behind) = (None, Behind::Nothing);
+            document.paths_owed.clear();
         }
         self.load_in(id, source)
     }
@@ -142,6 +143,22 @@ impl Session {
             }
         }
         effects
+    }
+
+    /// Opens paths with the model that is on its way: a lens, a dictionary or a folder of pictures is read with it, so
+    /// that it waits.
+    pub(super) fn open_beside(&mut self, paths: Vec<PathBuf>) -> Vec<Effect> {
+        let document = self.active_document();
+        let waits = |path: &PathBuf| document.model.is_pending() && PathKind::of(path) == PathKind::Model;
+        let (waiting, others): (Vec<_>, Vec<_>) = paths.into_iter().partition(waits);
+        document.paths_owed = waiting;
+        if others.is_empty() { Vec::new() } else { self.open_paths(&others) }
+    }
+
+    /// Opens what waited for a model.
+    pub(super) fn open_owed(&mut self, id: DocumentId) -> Vec<Effect> {
+        let owed = self.documents.find_mut(id).map(|document| std::mem::take(&mut document.paths_owed));
+        owed.filter(|owed| !owed.is_empty()).map_or_else(Vec::new, |owed| self.open_paths(&owed))
     }
 
     fn open_path(&mut self, path: &Path, kind: PathKind) -> Vec<Effect> {

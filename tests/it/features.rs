@@ -282,6 +282,26 @@ fn a_dictionary_that_is_opened_is_the_one_of_the_view_and_of_both_methods() {
 }
 
 #[test]
+fn what_is_opened_beside_a_model_on_its_way_waits_for_it() {
+    let mut play = crate::support::play::Play::new();
+    play.does(Command::SetText("Once upon a time".to_owned()));
+    play.does(Command::OpenModel(crate::support::play::bundled("demo:gpt")));
+    let model = play.last_job();
+    play.does(Command::OpenBeside(vec![folder("topk").into()]));
+    assert_eq!(play.last_job(), model, "the model is read first");
+    play.answers();
+    assert_eq!(play.session.pane().options.dictionary.sae.as_deref(), Some(&*folder("topk")));
+    assert_eq!(play.session.document().experiment.model, Some(crate::support::play::bundled("demo:gpt")));
+
+    // Another model in between is of somebody who wants that one alone.
+    play.does(Command::OpenModel(crate::support::play::bundled("demo:bert")));
+    play.does(Command::OpenBeside(vec![folder("standard").into()]));
+    play.does(Command::OpenModel(crate::support::play::bundled("demo:gpt")));
+    play.answers();
+    assert_eq!(play.session.pane().options.dictionary.sae.as_deref(), Some(&*folder("topk")));
+}
+
+#[test]
 fn a_feature_is_drawn_without_a_window_with_its_numbers() {
     let temporary = tempfile::tempdir().unwrap();
     let path = |name: &str| temporary.path().join(name).to_str().unwrap().to_owned();

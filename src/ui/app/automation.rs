@@ -74,7 +74,7 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
         commands.push(Command::Session(SessionCommand::GoTo(Box::new(address))));
     }
     if !paths.is_empty() {
-        commands.push(Command::OpenPaths(paths.iter().map(|path| whole(path)).collect()));
+        commands.push(Command::OpenBeside(paths.iter().map(|path| whole(path)).collect()));
     }
     if let Some(path) = options.corpus.as_deref().map(whole) {
         let list = ListOptions {

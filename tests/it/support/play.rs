@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use attnscope::{
     ids::{DocumentId, JobId, ModelId},
+    model::is_sae,
     protocol::{
         CorpusOrder, Event, EventKind, Lane, LoadAnswer, LoadedModel, ModelSource, ProjectionAnswer, Request, RunAnswer,
     },
@@ -83,6 +84,9 @@ impl Play {
         }) {
             let (job, request) = self.asked.remove(next);
             let kind = match &request {
+                Request::Load { source: ModelSource::Path(path), .. } if is_sae(path) => {
+                    EventKind::Load(LoadAnswer::IsSae(path.clone()))
+                }
                 Request::Load { id, source, .. } => {
                     let new = LoadedModel { id: *id, ..LoadedModel::clone(&model(source)) };
                     self.held.insert(*id, Arc::new(new));
