@@ -1,11 +1,12 @@
 """Peak memory of opening and running a large sharded checkpoint, against its size on the disk.
 
     python benches/memory.py [--layout qwen3-4b] [--dtype bfloat16] [--tokens 128] [--torch]
+    python benches/memory.py --layout qwen3-8b --format gguf --tokens 128
 
 Writes a checkpoint with random weights in shards, one of which is in memory at a time, runs one forward pass
 that records every pattern, and fails when the process ever held more than 1.15 times the files. `--torch` runs
-PyTorch in single precision on the same files, in a process of its own. Needs torch, transformers and safetensors;
-Linux only, where the program knows its peak.
+PyTorch in single precision on the same files, in a process of its own. A GGUF file is one of Q4_K blocks; its limit is
+1.2 times. Needs torch, transformers, safetensors and gguf; Linux only, where the program knows its peak.
 """
 
 import argparse
@@ -18,16 +19,19 @@ import tempfile
 import time
 from pathlib import Path
 
+import gguf
+import numpy as np
 import torch
 import transformers
 from safetensors.torch import save_file
 
-LIMIT = 1.15
+LIMIT = {"safetensors": 1.15, "bin": 1.15, "gguf": 1.2}
 # Layout: (model class, configuration class, its numbers).
 LAYOUTS = {
     "gpt2": ("GPT2LMHeadModel", "GPT2Config", dict(n_embd=1280, n_layer=30, n_head=20)),
     "qwen3-0.6b": ("Qwen3ForCausalLM", "Qwen3Config", dict(hidden_size=1024, intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8, head_dim=128, tie_word_embeddings=True, rope_parameters=dict(rope_type="default", rope_theta=1000000.0))),
     "qwen3-4b": ("Qwen3ForCausalLM", "Qwen3Config", dict(hidden_size=2560, intermediate_size=9728, num_hidden_layers=36, num_attention_heads=32, num_key_value_heads=8, head_dim=128, tie_word_embeddings=True, rope_parameters=dict(rope_type="default", rope_theta=1000000.0))),
+    "qwen3-8b": ("Qwen3ForCausalLM", "Qwen3Config", dict(hidden_size=4096, intermediate_size=12288, num_hidden_layers=36, num_attention_heads=32, num_key_value_heads=8, head_dim=128, rope_parameters=dict(rope_type="default", rope_theta=1000000.0))),
 }  # fmt: skip
 NAMES = {"safetensors": ("model", "safetensors"), "bin": ("pytorch_model", "bin")}
 
@@ -65,6 +69,51 @@ def write_checkpoint(folder, options):
     return dtype.itemsize * total
 
 
+def write_gguf(file, layout):
+    """A Qwen3 in one GGUF file of random Q4_K blocks, one tensor in memory at a time. Returns its bytes."""
+    random = np.random.default_rng(0)
+    config, there = shapes(layout)
+    writer = gguf.GGUFWriter(file, "qwen3")
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_key_length(config.head_dim)
+    writer.add_value_length(config.head_dim)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    writer.add_vocab_size(config.vocab_size)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN3, config.num_hidden_layers)
+    q4 = gguf.GGMLQuantizationType.Q4_K
+    values, size = gguf.GGML_QUANT_SIZES[q4]
+    listed = []
+    for name, shape in there.items():
+        stem = name.removesuffix(".weight")
+        named = names.get_name(stem) + ".weight"
+        blocks = shape.numel() // values if len(shape) == 2 else None
+        listed.append((shape, blocks))
+        if blocks:
+            row = (shape[0], shape[1] // values * size)
+            writer.add_tensor_info(named, row, np.dtype(np.uint8), blocks * size, raw_dtype=q4)
+        else:
+            writer.add_tensor_info(named, tuple(shape), np.dtype(np.float32), 4 * shape.numel())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    for shape, blocks in listed:
+        if blocks:
+            rows = random.integers(0, 256, (blocks, size), np.uint8)
+            # The length of a block's steps and of its offset, in half precision: weights of about 0.02.
+            rows[:, :4] = np.array([5e-5, 4e-4], np.float16).view(np.uint8)
+            writer.write_tensor_data(rows)
+        else:
+            writer.write_tensor_data(np.ones(tuple(shape), np.float32))
+    writer.close()
+    return file.stat().st_size
+
+
 def run_torch(folder, options):
     """In a process of its own: one pass in single precision, and the most that the process held."""
     started = time.perf_counter()
@@ -84,7 +133,7 @@ def main():
     parser.add_argument("--layout", choices=sorted(LAYOUTS), default="gpt2")
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--dtype", choices=["float32", "float16", "bfloat16"], default="float32")
-    parser.add_argument("--format", choices=sorted(NAMES), default="safetensors")
+    parser.add_argument("--format", choices=sorted(LIMIT), default="safetensors")
     parser.add_argument("--tokens", type=int, default=4)
     parser.add_argument("--torch", action="store_true", help="PyTorch beside it")
     parser.add_argument("--only-torch", type=Path, help=argparse.SUPPRESS)
@@ -93,7 +142,10 @@ def main():
         return run_torch(options.only_torch, options)
     with tempfile.TemporaryDirectory(dir=options.work) as folder:
         folder = Path(folder)
-        size = write_checkpoint(folder, options)
+        if options.format == "gguf":
+            size = write_gguf(folder / "model.gguf", options.layout)
+        else:
+            size = write_checkpoint(folder, options)
         ids = ",".join(map(str, range(1, options.tokens + 1)))
         run = [options.attnscope, "capture", "--model", folder, "--ids", ids, "--sites", "pattern"]
         run += ["--out", folder / "capture.safetensors", "--timings", folder / "timings.json"]
@@ -101,7 +153,7 @@ def main():
         timings = json.loads((folder / "timings.json").read_text())
         peak = timings["peak_rss_mb"] * 2**20
         print(
-            f"{options.layout}, {options.dtype}, {options.format}, {options.tokens} tokens: {size / 1e9:.2f} GB, "
+            f"{options.layout}, {'Q4_K' if options.format == 'gguf' else options.dtype}, {options.format}, {options.tokens} tokens: {size / 1e9:.2f} GB, "
             f"peak {peak / 1e9:.2f} GB = {peak / size:.3f} times, loaded in {timings['load_ms'] / 1e3:.1f} s, "
             f"run in {timings['forward_ms'][0] / 1e3:.1f} s",
             flush=True,
@@ -116,7 +168,7 @@ def main():
                 f"PyTorch, f32: peak {beside['peak'] / 1e9:.2f} GB = {beside['peak'] / size:.3f} times, "
                 f"loaded in {beside['load']:.1f} s, run in {beside['run']:.1f} s"
             )
-    sys.exit(peak > LIMIT * size)
+    sys.exit(peak > LIMIT[options.format] * size)
 
 
 if __name__ == "__main__":
