@@ -53,6 +53,9 @@ pub enum StackKind {
     /// Some tokens of the only stack, whose rows alone were kept, attending to all.
     #[serde(rename = "chosen")]
     Chosen,
+    /// What stands beside the attention of the only stack: reads what it reads, and adds to the same stream.
+    #[serde(rename = "beside")]
+    Beside,
 }
 
 vocabulary! {
@@ -70,13 +73,14 @@ vocabulary! {
     Words("words"),
     Sentences("sentences"),
     Chosen("chosen"),
+    Beside("beside"),
 }
 
 impl StackKind {
     /// Whose tokens are the queries of this stack.
     pub const fn query_side(self) -> Side {
         match self {
-            Self::SelfAttention => Side::Only,
+            Self::SelfAttention | Self::Beside => Side::Only,
             Self::Encoder => Side::Encoder,
             Self::Decoder | Self::Cross | Self::Sentences => Side::Decoder,
             Self::Vision | Self::CrossModalVision | Self::VisionToText => Side::Vision,
@@ -95,6 +99,7 @@ impl StackKind {
             Self::TextToVision => Side::Vision,
             Self::VisionToText => Side::Text,
             Self::SelfAttention
+            | Self::Beside
             | Self::Encoder
             | Self::Decoder
             | Self::Vision
@@ -111,6 +116,7 @@ impl StackKind {
             Self::CrossModalText => Some(Self::TextToVision),
             Self::CrossModalVision => Some(Self::VisionToText),
             Self::SelfAttention
+            | Self::Beside
             | Self::Encoder
             | Self::Cross
             | Self::Vision
@@ -123,10 +129,20 @@ impl StackKind {
         }
     }
 
-    /// The stack in whose layers it stands and whose stream it adds to: itself, but for attention to another sequence.
+    /// What stands beside the attention of this stack, if its layers can have something.
+    pub const fn beside(self) -> Option<Self> {
+        match self {
+            Self::SelfAttention => Some(Self::Beside),
+            _ => None,
+        }
+    }
+
+    /// The stack in whose layers it stands and whose stream it adds to: itself, but for attention to another sequence
+    /// and for what stands beside attention.
     #[must_use]
     pub const fn host(self) -> Self {
         match self {
+            Self::Beside => Self::SelfAttention,
             Self::Cross => Self::Decoder,
             Self::TextToVision => Self::CrossModalText,
             Self::VisionToText => Self::CrossModalVision,
@@ -143,9 +159,14 @@ impl StackKind {
         }
     }
 
-    /// Whether it stands in the layers of another stack.
-    pub fn is_cross(self) -> bool {
+    /// Whether it has no stream of its own, as it stands in the layers of another stack.
+    pub fn is_guest(self) -> bool {
         self.host() != self
+    }
+
+    /// Whether it is attention to another sequence in the layers of another stack.
+    pub fn is_cross(self) -> bool {
+        self.is_guest() && self.is_between()
     }
 
     /// Whether it is of the layers in which text and picture attend to each other.

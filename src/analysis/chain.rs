@@ -269,12 +269,17 @@ impl Chain {
         }
         let added = layer.rows(Site::AttnOut)?.row(self.query)?;
         self.add(StepKind::Output, Over::Stream, added.to_vec());
-        // Attention to another sequence is recorded apart from the stream that it is added to.
-        if self.head.stack.is_cross() {
+        // A guest is recorded apart from the stream that it adds to.
+        if self.head.stack.is_guest() {
             return None;
         }
         let mid = layer.rows(Site::ResidMid)?.row(self.query)?;
-        let sum: Vec<f32> = layer.resid_pre()?.row(self.query)?.iter().zip(added).map(|(x, y)| x + y).collect();
+        let beside = self.head.stack.beside().and_then(|stack| capture.layer(HeadId { stack, ..self.head }));
+        let beside = beside.and_then(|layer| layer.rows(Site::AttnOut)?.row(self.query));
+        let mut sum = layer.resid_pre()?.row(self.query)?.to_vec();
+        for added in beside.into_iter().chain([added]) {
+            sum.iter_mut().zip(added).for_each(|(sum, added)| *sum += added);
+        }
         let deviation = deviation(&sum, mid);
         let is_sum = deviation <= SUM;
         self.add(if is_sum { StepKind::Added } else { StepKind::Stream }, Over::Stream, mid.to_vec());

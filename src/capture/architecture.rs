@@ -42,6 +42,8 @@ pub struct BlockFacts {
     /// How values move between tokens in the branch that `attention` is around.
     pub mixer: MixerKind,
     pub attention: BranchNorms,
+    /// How values move in what stands beside that branch, within the same norms.
+    pub beside: Option<MixerKind>,
     /// Around the attention to the encoder, where there is one.
     pub cross: Option<BranchNorms>,
     pub mlp: BranchNorms,

@@ -21,7 +21,12 @@ pub(super) const NO_CHAIN: &str = "each of its cross-modal layers takes in one m
 
 /// Refuses models whose layers do not follow each other.
 pub(super) fn check_chain(capture: &Capture) -> Result<(), LabError> {
-    if capture.model().has_two_streams() { Err(LabError::unsuited(NO_CHAIN)) } else { Ok(()) }
+    if capture.model().has_two_streams() {
+        return Err(LabError::unsuited(NO_CHAIN));
+    }
+    // What stands beside attention moves values as well, whichever stack is looked at.
+    let mut beside = capture.model().stacks.iter().filter(|stack| stack.kind == StackKind::Beside);
+    beside.try_for_each(check_attention)
 }
 
 /// Every pattern of a stack, layer by layer.

@@ -122,6 +122,9 @@ impl<'a> Walk<'a> {
             let heads = if place.is_next(layer, n_layers) { self.heads } else { LastHeads::Whole };
             carry(&mut parts, &shape.attention, &name(own, "norm bias"));
             self.attention(&mut parts, (own, layer), position, heads)?;
+            if let Some(kind) = own.beside().filter(|kind| self.capture.stack(*kind).is_some()) {
+                self.attention(&mut parts, (kind, layer), position, heads)?;
+            }
             settle(&mut parts, &shape.attention, &name(own, "norm bias"));
             if place == StreamPoint::BeforeCross(layer) {
                 return Ok(parts);
@@ -182,9 +185,11 @@ impl<'a> Walk<'a> {
         else {
             return Err(missing());
         };
-        if self.capture.model().stack(kind).is_some_and(|stack| stack.layers.get(layer).is_some_and(|of| of.gated)) {
+        let spec = self.capture.model().stack(kind).and_then(|stack| stack.layers.get(layer)).ok_or_else(missing)?;
+        if spec.gated {
+            let name = format!("{}L{layer} {}", stack_prefix(kind), spec.mixer.title());
             self.undivided.insert((kind, layer));
-            parts.add(format!("{}L{layer} attention", stack_prefix(kind)), wide(out));
+            parts.add(name, wide(out));
             return Ok(());
         }
         if !self.maps.contains_key(&(kind, layer)) {

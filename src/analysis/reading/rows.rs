@@ -198,7 +198,7 @@ fn axes_of(capture: &Capture, reading: &Reading, hidden: &[bool], outside: Optio
 pub fn writes(capture: &Capture, stack: StackKind) -> bool {
     match stack {
         StackKind::Decoder | StackKind::Cross => capture.model().head != Some(HeadKind::TextClass),
-        StackKind::SelfAttention => capture.model().head == Some(HeadKind::NextToken),
+        StackKind::SelfAttention | StackKind::Beside => capture.model().head == Some(HeadKind::NextToken),
         // Of some rows the next token is not the next row.
         StackKind::Encoder
         | StackKind::Vision

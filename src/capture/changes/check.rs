@@ -50,6 +50,10 @@ impl EditContext<'_> {
             let Some((layer, spec)) = layers().find(|(layer, spec)| lacks(stack.kind, *layer, spec)) else { continue };
             let others = layers().filter(|(_, spec)| spec.mixer.is_attention()).map(|(layer, _)| layer.to_string());
             let others = others.collect::<Vec<_>>().join(", ");
+            let others = match others.as_str() {
+                "" => "none of its heads has".to_owned(),
+                others => format!("only the layers {others} have"),
+            };
             let (name, mixer) = (format!("{}L{layer}", stack_prefix(stack.kind)), spec.mixer.title());
             return Err(match edit.kind().intervention() {
                 Intervention::Reorder { .. } | Intervention::LeaveOutPositions => {
@@ -61,8 +65,8 @@ impl EditContext<'_> {
                 | Intervention::SeeAll(_)
                 | Intervention::LeaveOutAdapter(_)
                 | Intervention::AddToMlp { .. } => format!(
-                    "“{edit}” makes no sense in {name} ({mixer}), where no query is compared with a key: only the layers \
-                     {others} have scores and weights"
+                    "“{edit}” makes no sense in {name} ({mixer}), where no query is compared with a key: {others} scores \
+                     and weights"
                 ),
             });
         }

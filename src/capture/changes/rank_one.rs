@@ -69,9 +69,9 @@ impl EditKind for RankOne {
     }
 
     fn check(&self, there: &EditContext<'_>) -> Result<(), String> {
-        if self.stack.is_cross() {
-            let host = self.stack.host();
-            return Err(format!("“{self}” names cross-attention, which has no MLP of its own: name the {host}'s"));
+        if self.stack.is_guest() {
+            let (stack, host) = (self.stack, self.stack.host());
+            return Err(format!("“{self}” names the stack {stack}, which has no MLP of its own: name the {host}'s"));
         }
         if !self.left.iter().chain(&self.right).all(|value| value.is_finite()) {
             return Err(format!("“{self}” holds values that are not finite"));

@@ -111,6 +111,7 @@ pub fn heads_text(heads: &[HeadId]) -> String {
 const fn stack_prefix(stack: StackKind) -> &'static str {
     match stack {
         StackKind::SelfAttention => "",
+        StackKind::Beside => "beside attention, ",
         StackKind::Encoder => "encoder, ",
         StackKind::Decoder => "decoder, ",
         StackKind::Cross => "cross-attention, ",

@@ -11,7 +11,7 @@ use crate::{
         ModelError,
         input::Encoded,
         network::Body,
-        run::{Control, Progress, Run, RunPlan, Site, Stage, Tapped, Taps},
+        run::{At, Control, Progress, Run, RunPlan, Site, Stage, Tapped, Taps},
     },
     spec::Modality,
 };
@@ -72,7 +72,9 @@ impl Model {
             self.network.forward(input, &mut run)?;
             let tapped = run.finish()?.tapped;
             let of = |site: Site, layer: usize| {
-                let found = tapped.iter().find(|tapped| tapped.site == site && tapped.at.layer == layer);
+                // What stands beside attention adds to the stream as well, and is not asked for.
+                let is_own = |at: At| at.layer == layer && !at.stack.is_guest();
+                let found = tapped.iter().find(|tapped| tapped.site == site && is_own(tapped.at));
                 found.ok_or_else(|| ModelError::internal("a layer has no stream"))
             };
             let last = of(Site::ResidPost, n_layers - 1)?.value.as_ref();

@@ -67,12 +67,8 @@ impl Model {
     /// # Errors
     /// When the weights cannot be read.
     pub fn attention_output(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
-        let own = |block: &Block| match &block.cross {
-            cross if stack.is_cross() => cross.as_ref().map(|(attention, _)| Projection::of(&attention.out)),
-            _ if block.attention.spec().gated => None,
-            _ => Some(Projection::of(block.attention.out())),
-        };
-        self.block(stack, layer).and_then(own).transpose()
+        let mixer = self.block(stack, layer).and_then(|block| block.mixer(stack));
+        mixer.filter(|mixer| !mixer.spec().gated).map(|mixer| Projection::of(mixer.out())).transpose()
     }
 
     /// What is added to every value of a layer, `[kv_heads · d_value]`; `None` where nothing is.
@@ -96,10 +92,7 @@ impl Model {
     /// # Errors
     /// When the weights cannot be read.
     pub fn norm_after_attention(&self, stack: StackKind, layer: usize) -> Result<Option<FinalNorm>, ModelError> {
-        let norms = self.block(stack, layer).and_then(|block| match &block.cross {
-            cross if stack.is_cross() => cross.as_ref().map(|(_, norms)| norms),
-            _ => Some(&block.attention_norms),
-        });
+        let norms = self.block(stack, layer).and_then(|block| block.norms(stack));
         norms.and_then(|norms| norms.after.as_ref()).map(FinalNorm::of).transpose()
     }
 

@@ -250,11 +250,7 @@ impl Model {
     }
 
     pub(super) fn attention(&self, stack: StackKind, layer: usize) -> Option<&MultiHead> {
-        let block = self.block(stack, layer)?;
-        match &block.cross {
-            cross if stack.is_cross() => cross.as_ref().map(|(attention, _)| attention),
-            _ => block.attention.heads(),
-        }
+        self.block(stack, layer)?.mixer(stack)?.heads()
     }
 }
 

@@ -59,6 +59,7 @@ fn of_block(block: &Block) -> BlockFacts {
     BlockFacts {
         mixer: block.attention.spec().mixer,
         attention: norms(&block.attention_norms),
+        beside: block.beside.as_ref().map(|mixer| mixer.spec().mixer),
         cross: block.cross.as_ref().map(|(_, around)| norms(around)),
         mlp: norms(&block.mlp_norms),
         is_parallel: block.parallel,

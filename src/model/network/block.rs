@@ -90,10 +90,17 @@ fn crossing(at: At) -> At {
     At { stack: at.stack.cross().unwrap_or(StackKind::Cross), ..at }
 }
 
-/// Attention, cross-attention in a decoder, and MLP around a residual stream.
+/// Where what stands beside the attention of a layer is.
+fn beside(at: At) -> At {
+    At { stack: at.stack.beside().unwrap_or(StackKind::Beside), ..at }
+}
+
+/// Attention, what stands beside it, cross-attention in a decoder, and MLP around a residual stream.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub attention: Box<dyn Attention>,
+    /// What reads the same normed stream as attention, and adds to the same stream.
+    pub beside: Option<Box<dyn Attention>>,
     pub attention_norms: Norms,
     pub cross: Option<(MultiHead, Norms)>,
     pub mlp: Box<dyn Mlp>,
@@ -111,7 +118,20 @@ impl Block {
         mlp_norms: Norms,
     ) -> Self {
         let (attention, mlp) = (attention.into(), mlp.into());
-        Self { attention, attention_norms, cross: None, mlp, mlp_norms, parallel: false }
+        Self { attention, beside: None, attention_norms, cross: None, mlp, mlp_norms, parallel: false }
+    }
+
+    /// What moves values in the layer for a stack: its own attention, or what is a guest there.
+    pub fn mixer(&self, stack: StackKind) -> Option<&dyn Attention> {
+        if stack.is_cross() {
+            return self.cross.as_ref().map(|(attention, _)| attention as &dyn Attention);
+        }
+        if stack.is_guest() { self.beside.as_deref() } else { Some(&*self.attention) }
+    }
+
+    /// The norms around that.
+    pub fn norms(&self, stack: StackKind) -> Option<&Norms> {
+        if stack.is_cross() { self.cross.as_ref().map(|(_, norms)| norms) } else { Some(&self.attention_norms) }
     }
 
     /// As far as the queries and keys of these heads, which are its own.
@@ -126,14 +146,32 @@ impl Block {
         heads.only_project(at, &self.attention_norms.enter(&entering)?, pass, run)
     }
 
+    /// What the mixer beside attention adds to the stream `[n, d_model]`; `None` where there is none.
+    fn add_beside(
+        &self,
+        at: At,
+        normed: &Tensor,
+        pass: &mut Pass<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<Option<Tensor>, ModelError> {
+        let Some(mixer) = &self.beside else { return Ok(None) };
+        run.checkpoint()?;
+        let z = mixer.forward(at, normed, pass, run)?;
+        run.at(Site::AttnOut, at, mixer.out().forward(&z)?).map(Some)
+    }
+
     /// What comes out has the rows that the pass says are read; the run has seen what is entering.
     fn forward(&self, at: At, entering: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let normed = self.attention_norms.enter(&entering)?;
         let mut z = self.attention.forward(at, &normed, pass, run)?;
+        let more = self.add_beside(beside(at), &normed, pass, run)?;
         // Packed inputs that were alike until they attended go on each for itself.
         let entering = pass.spread(entering)?;
         let mut stream = if self.attention_norms.carries { pass.spread(normed)? } else { entering.clone() };
         pass.alike = false;
+        if let Some(more) = more {
+            stream = (stream + more)?;
+        }
         let (mut out, mut norms, mut here) = (self.attention.out(), &self.attention_norms, at);
         if let Some((cross, around)) = &self.cross {
             stream = norms.join(&Added::of(out, z), &stream, Site::AttnOut, at, run)?;
@@ -205,7 +243,7 @@ impl Stack {
         blocks.filter_map(|block| block.cross.take()).count() > 0
     }
 
-    /// What the stack is; with cross-attention also what that is.
+    /// What the stack is, and what its guests are.
     pub fn specs(&self) -> Vec<StackSpec> {
         let spec = |kind, layers: Vec<(&dyn Attention, Option<MlpSpec>)>| StackSpec {
             kind,
@@ -214,9 +252,11 @@ impl Stack {
         };
         let own = self.blocks.iter().map(|block| (&*block.attention, Some(block.mlp.spec())));
         let own = spec(self.kind, own.collect());
-        let cross = self.blocks.iter().filter_map(|block| Some((&block.cross.as_ref()?.0 as &dyn Attention, None)));
-        let cross: Vec<_> = cross.collect();
-        if cross.is_empty() { vec![own] } else { vec![own, spec(crossing(At::entry(self.kind)).stack, cross)] }
+        let guests = [self.kind.beside(), self.kind.cross()].into_iter().flatten().map(|kind| {
+            let of_layers = self.blocks.iter().filter_map(|block| Some((block.mixer(kind)?, None)));
+            spec(kind, of_layers.collect())
+        });
+        std::iter::once(own).chain(guests.filter(|guest| !guest.layers.is_empty())).collect()
     }
 
     /// # Shapes
@@ -237,7 +277,9 @@ impl Stack {
             let why = "positions cannot move with the tokens: a convolution joins the tokens that stand side by side";
             return Err(ModelError::Edit(why.to_owned()));
         }
-        if pass.is_reordered() && self.blocks.iter().any(|block| block.attention.heads().is_none()) {
+        if pass.is_reordered()
+            && self.blocks.iter().any(|block| block.attention.heads().is_none() || block.beside.is_some())
+        {
             let why = "positions cannot move with the tokens: a layer with a state reads them one after the other";
             return Err(ModelError::Edit(why.to_owned()));
         }
@@ -250,6 +292,7 @@ impl Stack {
             let at = At { stack: self.kind, layer };
             // What scores and patterns need besides queries and keys is recorded on the way to them.
             let heads = block.attention.heads().filter(|heads| !(heads.spec.biased || heads.spec.sink));
+            let heads = heads.filter(|_| block.beside.is_none());
             if let Some(heads) = heads.filter(|_| run.ends_at(at) && pass.global.is_empty()) {
                 block.only_project((at, heads), &x, pass, run)?;
                 return check_finite(x);

@@ -6,7 +6,7 @@
 
 use super::{
     Body, Network,
-    attention::{MultiHead, Projections},
+    attention::{Attention, MultiHead, Projections},
     block::{Block, MLP_ROWS, Stack},
     head::FEW_LOGITS,
     relative::RelativeBias,
@@ -232,12 +232,23 @@ impl Layer<'_> {
                 || matches!(attention.bias, Some(RelativeBias::Disentangled(_))))
     }
 
+    /// What stands beside attention, if there is something.
+    fn beside(&self) -> Option<(StackKind, &dyn Attention)> {
+        let kind = self.stack.kind.beside()?;
+        Some((kind, self.block.mixer(kind)?))
+    }
+
+    fn mixer_bytes(&self, mixer: &dyn Attention, kind: StackKind, n_key: u64) -> u64 {
+        match mixer.heads() {
+            Some(heads) => self.attention_bytes(heads, kind, n_key),
+            None => (VALUE * self.n).saturating_mul(mixer.values_of_row()[0]),
+        }
+    }
+
     /// Bytes of what the layer has for its own sequence, with `n_key` keys.
     fn own_bytes(&self, n_key: u64) -> u64 {
-        match self.block.attention.heads() {
-            Some(heads) => self.attention_bytes(heads, self.stack.kind, n_key),
-            None => (VALUE * self.n).saturating_mul(self.block.attention.values_of_row()[0]),
-        }
+        let own = self.mixer_bytes(&*self.block.attention, self.stack.kind, n_key);
+        own.saturating_add(self.beside().map_or(0, |(kind, mixer)| self.mixer_bytes(mixer, kind, n_key)))
     }
 
     fn attention_bytes(&self, attention: &MultiHead, stack: StackKind, n_key: u64) -> u64 {
@@ -276,8 +287,9 @@ impl Layer<'_> {
         let wants = |site: Site| wanted.contains(site) || (site == Site::Effective && wanted.contains(Site::Pattern));
         let of_layer = || Site::ALL.into_iter().filter(|site| wants(*site) && site.is_of_layer());
         let own = (self.block.attention.spec(), self.n);
+        let beside = self.beside().map(|(_, mixer)| (mixer.spec(), self.n));
         let cross = self.cross().map(|(cross, n_key)| (cross.spec, n_key));
-        for (spec, n_key) in [Some(own), cross].into_iter().flatten() {
+        for (spec, n_key) in [Some(own), beside, cross].into_iter().flatten() {
             let (h, kv) = (spec.n_heads as u64, spec.n_kv_heads as u64);
             for site in of_layer().filter(|site| site.is_of_heads(spec.mixer)).map(Site::spec) {
                 let d = if site.width == Width::Value { spec.d_value } else { spec.d_head } as u64;
@@ -321,7 +333,8 @@ impl Layer<'_> {
         let own = self.block.attention.heads().map_or(0, |heads| of(heads, self.n));
         let scores = own.saturating_add(cross);
         let streams = self.block.mlp.values_for_gradient() + 2 * STREAMS * self.block.mlp.d_model();
-        let streams = streams + self.block.attention.values_of_row()[1];
+        let beside = self.beside().map_or(0, |(_, mixer)| mixer.values_of_row()[1]);
+        let streams = streams + self.block.attention.values_of_row()[1] + beside;
         let (sites, maps) = self.bytes_of(self.taps.sites);
         scores
             .saturating_mul(KEPT_FOR_GRADIENT)

@@ -53,7 +53,7 @@ impl At {
 pub(crate) struct Run<'a> {
     plan: &'a RunPlan,
     control: &'a Control<'a>,
-    /// Layers of all stacks together; cross-attention belongs to the layers that it stands in.
+    /// Layers of all stacks together; guests belong to the layers that they stand in.
     n_layers: usize,
     n_done: usize,
     /// What is recorded of each input of the pass; one, unless several are packed into it.
@@ -125,7 +125,7 @@ impl<'a> Run<'a> {
     /// A run of `n` inputs at once, whose sequences lie one after the other as `rows` says. Without edits:
     /// their positions are those of one input.
     pub fn packed(plan: &'a RunPlan, stacks: &[StackSpec], (n, rows): (usize, Rows), control: &'a Control<'a>) -> Self {
-        let own_layers = stacks.iter().filter(|spec| !spec.kind.is_cross() || stacks.len() == 1);
+        let own_layers = stacks.iter().filter(|spec| !spec.kind.is_guest() || stacks.len() == 1);
         Self {
             plan,
             control,

@@ -225,6 +225,7 @@ fn stack_meaning(capture: &Capture, kind: StackKind, ui: &Ui) -> String {
     let (n_query, n_key) = (capture.query_tokens(kind).len(), capture.key_tokens(kind).len());
     let what = match kind {
         StackKind::SelfAttention | StackKind::Encoder => "The input attends to itself",
+        StackKind::Beside => "What stands beside attention in each layer moves values of the input",
         StackKind::Decoder => "The written text attends to itself",
         StackKind::Cross => "The written text attends to the input",
         StackKind::Vision => "The patches of the picture attend to each other",
@@ -244,6 +245,7 @@ fn stack_meaning(capture: &Capture, kind: StackKind, ui: &Ui) -> String {
 pub const fn stack_name(kind: StackKind) -> &'static str {
     match kind {
         StackKind::SelfAttention => "Self",
+        StackKind::Beside => "Beside",
         StackKind::Encoder => "Encoder",
         StackKind::Decoder => "Decoder",
         StackKind::Cross => "Cross",

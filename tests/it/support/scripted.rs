@@ -201,6 +201,7 @@ fn with_blocks(capture: Capture) -> Capture {
         let block = BlockFacts {
             mixer: MixerKind::Attention,
             attention: norms,
+            beside: None,
             cross,
             mlp: norms,
             is_parallel: false,

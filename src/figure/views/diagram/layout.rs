@@ -213,6 +213,11 @@ impl Layout {
         let mut cross = None;
         let norms = if block.is_parallel { BranchNorms { after: false, ..block.attention } } else { block.attention };
         self.attention(scene, (stack, layer), (Kind::Attention, name), norms, block.is_parallel);
+        if let (Some(mixer), Some(kind)) = (block.beside, stack.beside()) {
+            let name = format!("L{layer} {}, beside it", mixer.title());
+            let within = BranchNorms { before: false, ..BranchNorms::default() };
+            self.attention(scene, (kind, layer), (Kind::Attention, name), within, block.is_parallel);
+        }
         if let (Some(around), Some(crossing)) = (block.cross, stack.cross()) {
             let name = format!("L{layer} cross-attention");
             cross = Some(self.attention(scene, (crossing, layer), (Kind::Cross, name), around, false));

@@ -92,6 +92,7 @@ impl DiagramScene {
     /// The layer of a tower that is open.
     pub fn open_layer(&self, tower: &TowerFacts) -> usize {
         let is_own = self.head.stack == tower.stack
+            || Some(self.head.stack) == tower.stack.beside()
             || Some(self.head.stack) == tower.stack.cross() && tower.blocks.iter().any(|block| block.cross.is_some());
         if is_own { self.head.layer.min(tower.blocks.len().saturating_sub(1)) } else { 0 }
     }
