@@ -79,6 +79,7 @@ LATENT = LLAMA | dict(num_key_value_heads=4, kv_lora_rank=10, q_lora_rank=14, qk
                       v_head_dim=5, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=12)  # fmt: skip
 MAMBA = dict(layer_types=["linear_attention", "full_attention"], mamba_n_heads=6, mamba_d_head=8, mamba_n_groups=2,
              mamba_d_state=5, mamba_d_conv=3, mamba_expand=2, mamba_chunk_size=4, shared_intermediate_size=20)  # fmt: skip
+BESIDE = dict(mamba_d_ssm=42, mamba_n_heads=6, mamba_n_groups=3, mamba_d_state=5, mamba_d_conv=3, mamba_chunk_size=4)
 EXPERTS = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, shared_expert_intermediate_size=20)
 NUMBERS = {
     "albert": BERT | dict(embedding_size=16),
@@ -110,6 +111,7 @@ NUMBERS = {
     "eurobert": LLAMA | dict(pad_token_id=0),
     "falcon": dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=6, ffn_hidden_size=40,
                    max_position_embeddings=96, bos_token_id=1, eos_token_id=2),  # fmt: skip
+    "falcon_h1": LLAMA | BESIDE,
     "gemma": GEMMA,
     "gemma2": GEMMA,
     "gemma3_text": GEMMA,
@@ -1304,6 +1306,30 @@ def state_spaces():
     case("granite-hybrid-long", name, num_local_experts=0, ids=[(17 * at + 5) % 61 for at in range(80)])
 
 
+def side_by_side():
+    name = "FalconH1ForCausalLM"
+    case("falcon-h1-minimal", name, minimal=True)
+    case("falcon-h1-width-by-factor", name, mamba_d_ssm=None, mamba_expand=3, mamba_d_head=12)
+    case("falcon-h1-width-of-class", name, mamba_d_ssm=1024, mamba_n_heads=4, mamba_n_groups=2, edit=without("mamba_d_ssm"))
+    case("falcon-h1-auto-width", name, edit=without(mamba_d_head="auto"))
+    case("falcon-h1-other-width", name, edit=without(mamba_d_head=9), refusal="mamba_d_ssm")
+    case("falcon-h1-uneven-groups", name, edit=without(mamba_n_groups=4), refusal="mamba_n_groups")
+    case("falcon-h1-norm-before-gate", name, mamba_rms_norm=True)
+    case("falcon-h1-norm-behind-gate", name, mamba_rms_norm=True, mamba_norm_before_gate=False, rms_norm_eps=0.02)
+    case("falcon-h1-biases", name, mamba_proj_bias=True, attention_bias=True, mlp_bias=True, projectors_bias=True, ssm_in_multiplier=0.6,
+         attention_in_multiplier=1.4, key_multiplier=0.7, ssm_multipliers=[0.8, 1.2, 0.9, 1.1, 1.3], mlp_multipliers=[0.9, 1.2])  # fmt: skip
+    case("falcon-h1-bias-of-output", name, projectors_bias=True, mamba_conv_bias=False)
+    case("falcon-h1-factors", name, embedding_multiplier=2.5, lm_head_multiplier=0.3, ssm_out_multiplier=0.4, attention_out_multiplier=1.6)
+    case("falcon-h1-no-lists", name, edit=without(ssm_multipliers=None, mlp_multipliers=None))
+    case("falcon-h1-short-list", name, edit=without(ssm_multipliers=[1.0, 2.0]), refusal="ssm_multipliers")
+    case("falcon-h1-limits", name, time_step_limit=(0.4, 0.8))
+    case("falcon-h1-one-tap", name, mamba_d_conv=1, hidden_act="gelu")
+    case("falcon-h1-heads", name, head_dim=8, num_key_value_heads=4)
+    case("falcon-h1-tied", name, tie_word_embeddings=True, rope_parameters=YARN)
+    case("falcon-h1-not-causal", name, edit=without(is_causal=False), refusal="is_causal")
+    case("falcon-h1-long", name, mamba_rms_norm=True, ids=[(17 * at + 5) % 61 for at in range(80)])
+
+
 def convolutions():
     name = "Lfm2ForCausalLM"
     case("lfm2-minimal", name, minimal=True)
@@ -1384,5 +1410,5 @@ def latents():
     case("glm4-moe-lite-head-dim", lite, edit=without("qk_rope_head_dim", head_dim=4))
 
 
-for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, convolutions, state_spaces, latents, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, timm, pairs):
+for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, convolutions, state_spaces, side_by_side, latents, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, timm, pairs):
     family()

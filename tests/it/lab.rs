@@ -176,7 +176,7 @@ fn what_an_output_depends_on_is_pytorchs() {
 
 #[test]
 fn a_logit_is_the_sum_of_its_parts_or_a_sentence_says_why_not() {
-    for name in ["gpt2", "llama", "gpt_neox", "t5", "vit", "bloom", "phi3", "opt"] {
+    for name in ["gpt2", "llama", "gpt_neox", "t5", "vit", "bloom", "phi3", "opt", "falcon_h1"] {
         let (model, input) = family(name);
         let target = Target { against: Some(1), class: Some(2), ..Target::default() };
         for target in [Target::default(), target] {

@@ -15,6 +15,8 @@ mod atlas_contrast;
 mod average;
 /// Beam search.
 mod beams;
+/// Attention and a state space side by side in a layer.
+mod beside;
 /// Texts longer than the model was made for.
 mod beyond;
 /// Attention of numbers that were typed.

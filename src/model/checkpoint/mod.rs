@@ -24,4 +24,4 @@ pub use gguf::gguf_tokenizer;
 pub use lens::{is_lens, open_lens, write_lens};
 pub use sae::{is_sae, open_sae};
 pub use weights::MemoryNeed;
-pub(crate) use weights::{LinearPart, Share, Shelf, Stored, Weights, weight_files, weights_wrapper};
+pub(crate) use weights::{Factors, LinearPart, Share, Shelf, Stored, Weights, weight_files, weights_wrapper};

@@ -4,13 +4,13 @@
 use candle_core::Tensor;
 
 use super::{
-    Activation, Attention, Block, Config, Dense, ExpertShape, HeadKind, HeadNorm, LatentShape, LayerSpec, LinearPart,
-    LinearShape, LoadError, Mlp, MultiHead, Multipliers, Network, Norm, NormKind, NormPlaces, NormWeights, Norms,
-    Output, QkNorm, QkNorms, Stack, StackKind, Stored, TextEmbedding, TwoWay, Variant, Weights, Windows,
+    Activation, Attention, Block, Config, Dense, ExpertShape, Factors, HeadKind, HeadNorm, LatentShape, LayerSpec,
+    LinearPart, LinearShape, LoadError, Mlp, MultiHead, Multipliers, Network, Norm, NormKind, NormPlaces, NormWeights,
+    Norms, Output, QkNorm, QkNorms, Stack, StackKind, Stored, TextEmbedding, TwoWay, Variant, Weights, Windows,
     decoder::head,
     decoder::layer_types,
     decoder::rms_norm,
-    layer_norm, map, network, qkv,
+    layer_norm, map, network,
     variant::{Biased, Fused},
 };
 
@@ -29,6 +29,8 @@ struct DecoderShape {
     latent: Option<LatentShape>,
     /// Of layers without attention, where there are some.
     linear: Option<LinearShape>,
+    /// Of what every layer has beside attention.
+    beside: Option<LinearShape>,
 }
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: &Variant) -> Result<Network, LoadError> {
@@ -133,6 +135,7 @@ fn shape(config: &Config, variant: &Variant) -> Result<DecoderShape, LoadError> 
         },
         latent,
         linear: variant.linear.map(|plan| plan.shape(config)).transpose()?,
+        beside: variant.beside.map(|plan| plan.shape(config)).transpose()?,
     })
 }
 
@@ -302,9 +305,17 @@ fn heads_of_layer(
             let n = wide + 2 * narrow;
             (all.columns(0..n)?, Some(all.columns(n..n + wide)?))
         }
-        Fused::Nothing | Fused::Mlp => (qkv(weights, [&q, &k, &v], d_model, spec, [biased.qkv; 3])?, None),
+        Fused::Nothing | Fused::Mlp => {
+            let Multipliers { read, keys, .. } = shape.multipliers;
+            let part = |name, d_out| LinearPart { name, d_out, bias: biased.qkv };
+            let factors = |n, factor| Factors { n, weights: read * factor, biases: factor };
+            let parts = [part(&*q, wide), part(&*k, narrow), part(&*v, narrow)];
+            let factors = [factors(wide, 1.0), factors(narrow, keys), factors(narrow, 1.0)];
+            (weights.linear_of_times(&parts, &factors, d_model)?, None)
+        }
     };
-    let out = weights.linear_times(&name(variant.names.out), shape.multipliers.added, (wide, d_model), biased.out)?;
+    let added = shape.multipliers.attention;
+    let out = weights.linear_times(&name(variant.names.out), added, (wide, d_model), biased.out)?;
     let sinks = if variant.sinks { Some(weights.tensor(&name("sinks"), &[spec.n_heads])?) } else { None };
     let sink = sinks.map(|sinks| sinks.to_vec1::<f32>()).transpose()?.map(Into::into);
     Ok(MultiHead {
@@ -329,11 +340,15 @@ fn block(
     let name = |part: &str| format!("model.layers.{layer}.{part}");
     let attention: Box<dyn Attention> = match shape.linear.as_ref().filter(|_| is_linear) {
         Some(linear) => {
-            let sizes = (d_model, eps, shape.multipliers.added);
+            let sizes = (d_model, eps, shape.multipliers.attention);
             linear.read(weights, &name(variant.names.linear), sizes, activation)?
         }
         None => Box::new(heads_of_layer(config, weights, variant, shape, place)?),
     };
+    let beside = shape.beside.as_ref();
+    let read =
+        |linear: &LinearShape| linear.read(weights, &name(variant.names.linear), (d_model, eps, 1.0), activation);
+    let beside = beside.map(read).transpose()?;
     let mlp = mlp(weights, variant, shape, &format!("model.layers.{layer}"), layer)?;
 
     let mut norm = |part: &str| norm(weights, variant, &name(part), d_model, eps);
@@ -354,7 +369,7 @@ fn block(
         }
     };
     let parallel = shape.norms == NormPlaces::Shared;
-    Ok(Block { parallel, ..Block::new(attention, attention_norms, mlp, mlp_norms) })
+    Ok(Block { beside, parallel, ..Block::new(attention, attention_norms, mlp, mlp_norms) })
 }
 
 /// The MLP of a layer whose tensors begin with `prefix`, or its experts.
@@ -367,18 +382,19 @@ fn mlp(
 ) -> Result<Box<dyn Mlp>, LoadError> {
     let DecoderShape { d_model, d_mlp, activation, biased, .. } = *shape;
     if let Some(experts) = shape.experts.as_ref().filter(|experts| experts.is_of(layer)) {
-        let sizes = (d_model, biased.mlp, shape.multipliers.added);
+        let sizes = (d_model, biased.mlp, shape.multipliers.mlp);
         return Ok(Box::new(experts.read(weights, prefix, sizes, activation)?));
     }
     let name = |part: &str| format!("{prefix}.{part}");
     let [gate, up, down] = variant.names.mlp.map(name);
     let up = if variant.fused == Fused::Nothing {
         let part = |name| LinearPart { name, d_out: d_mlp, bias: biased.mlp };
-        weights.linear_of(&[part(&gate), part(&up)], d_model, Stored::OutIn, None)?
+        let factors = [Factors::of(d_mlp, shape.multipliers.gates), Factors::of(d_mlp, 1.0)];
+        weights.linear_of_times(&[part(&gate), part(&up)], &factors, d_model)?
     } else {
         map(weights, &name(variant.names.fused_mlp), (d_model, 2 * d_mlp), biased.mlp)?
     };
-    let down = weights.linear_times(&down, shape.multipliers.added, (d_mlp, d_model), biased.mlp)?;
+    let down = weights.linear_times(&down, shape.multipliers.mlp, (d_mlp, d_model), biased.mlp)?;
     Ok(Box::new(Dense { up, activation, gated: true, down }))
 }
 

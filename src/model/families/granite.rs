@@ -13,10 +13,13 @@ pub(super) fn multipliers(config: &Config) -> Result<Multipliers, LoadError> {
     if divisor == 0.0 {
         return Err(config.error("its logits_scaling is 0"));
     }
+    let added = number("residual_multiplier")?;
     Ok(Multipliers {
         embedding: number("embedding_multiplier")?,
         scores: Some(number("attention_multiplier")?),
-        added: number("residual_multiplier")?,
+        attention: added,
+        mlp: added,
         logits: divisor.recip(),
+        ..Multipliers::NONE
     })
 }

@@ -1,8 +1,8 @@
 //! Granite 4: Mamba-2 in most layers, attention in the others, one MLP in each and maybe experts beside it.
 
 use super::{
-    BOS, Biases, Config, DecoderNames, EOS, ExpertLayers, ExpertPlan, ExpertTensors, Family, LinearPlan, Rotary,
-    RouterPlan, SharedExpert, TokenizerClass, Variant, WeightSum, config_keys, experts, granite,
+    BOS, Biases, Config, DecoderNames, EOS, ExpertLayers, ExpertPlan, ExpertTensors, Family, LinearPlan, MambaPlan,
+    Rotary, RouterPlan, SharedExpert, TokenizerClass, Variant, WeightSum, config_keys, experts, granite,
     variant::{Fused, one_rotary},
 };
 
@@ -33,7 +33,7 @@ const VARIANT: Variant = Variant {
     },
     uses_rope: |config, n_layers| Ok(vec![is_turned(config); n_layers]),
     multipliers: granite::multipliers,
-    linear: Some(LinearPlan::Mamba),
+    linear: Some(LinearPlan::Mamba(MambaPlan::PLAIN)),
     experts: Some(ExpertPlan {
         n: (&["num_local_experts"], 8),
         n_chosen: Some(2),

@@ -1,7 +1,8 @@
-//! Layers with a state in place of attention, beside layers of full attention.
+//! What has a state in place of attention, or beside it.
 
 use super::{
-    Activation, Attention, Config, LayerSpec, LinearPart, LoadError, MambaShape, Norm, NormKind, Stored, Weights, map,
+    Activation, Attention, Config, LayerSpec, LinearPart, LoadError, MambaPlan, MambaShape, Norm, NormKind, Stored,
+    Weights, map,
 };
 use crate::{
     model::network::{
@@ -13,14 +14,14 @@ use crate::{
 /// More heads, or channels of a head, than any layer has.
 const MOST: usize = 1 << 16;
 
-/// What stands in place of attention in some layers.
+/// What stands in place of attention in some layers, or beside it in all.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum LinearPlan {
     /// The gated delta rule, and how it is stored.
     Delta(DeltaNames),
     /// A short convolution between gates.
     Convolution,
-    Mamba,
+    Mamba(MambaPlan),
 }
 
 /// The same with the sizes that a configuration describes.
@@ -39,14 +40,14 @@ impl LinearPlan {
                 n_taps: config.optional_size(&["conv_L_cache"], MOST)?.unwrap_or(3),
                 bias: config.flag("conv_bias", false),
             },
-            Self::Mamba => LinearShape::Mamba(MambaShape::of(config)?),
+            Self::Mamba(plan) => LinearShape::Mamba(MambaShape::of(config, plan)?),
         })
     }
 
     /// Which of the layers have it.
     pub fn layers(self, config: &Config, n_layers: usize) -> Result<Vec<bool>, LoadError> {
         let kinds = config.names("layer_types").or_else(|| match self {
-            Self::Mamba => config.names("layers_block_type"),
+            Self::Mamba(_) => config.names("layers_block_type"),
             Self::Delta(_) | Self::Convolution => None,
         });
         let Some(kinds) = kinds else {
@@ -59,7 +60,7 @@ impl LinearPlan {
                     Some(full) => (0..n_layers).map(|layer| !full.contains(&(layer as f32))).collect(),
                     None => vec![false; n_layers],
                 },
-                Self::Mamba => vec![true; n_layers],
+                Self::Mamba(_) => vec![true; n_layers],
             });
         };
         if kinds.len() != n_layers {
@@ -68,8 +69,8 @@ impl LinearPlan {
         let is_own = |kind: &String| match (self, kind.as_str()) {
             (Self::Delta(_), "linear_attention")
             | (Self::Convolution, "conv")
-            | (Self::Mamba, "linear_attention" | "mamba") => Ok(true),
-            (_, "full_attention") | (Self::Mamba, "attention") => Ok(false),
+            | (Self::Mamba(_), "linear_attention" | "mamba") => Ok(true),
+            (_, "full_attention") | (Self::Mamba(_), "attention") => Ok(false),
             _ => Err(config.unsupported(format!("layer_types names “{kind}”, which is not supported"))),
         };
         kinds.iter().map(is_own).collect()

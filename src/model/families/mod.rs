@@ -27,6 +27,7 @@ mod esm;
 mod eurobert;
 mod experts;
 mod falcon;
+mod falcon_h1;
 mod family;
 mod gated_decoder;
 mod gemma;
@@ -105,7 +106,7 @@ use self::{
     head_class::HeadClass,
     latent::{LatentPlan, LatentShape, TurnedPairs},
     linear_layers::{DeltaNames, LinearPlan, LinearShape},
-    mamba::MambaShape,
+    mamba::{MambaPlan, MambaShape},
     parts::{
         ClassHead, classifier, cross, layer_norm, linear, mlp, n_classes, outcomes, qkv, table_name, vocabulary_map,
     },
@@ -118,7 +119,7 @@ use crate::{
     model::{
         LoadError,
         checkpoint::{
-            Config, LinearPart, Stored, Weights,
+            Config, Factors, LinearPart, Stored, Weights,
             config::MAX_LAYERS,
             ids::{BOS, ClassIds, EOS, FirstRead, PAD, START},
             key_audit::Limit,
@@ -167,6 +168,7 @@ const FAMILIES: &[&[Family]] = &[
     esm::FAMILIES,
     eurobert::FAMILIES,
     falcon::FAMILIES,
+    falcon_h1::FAMILIES,
     gemma::FAMILIES,
     gemma2::FAMILIES,
     gemma3::FAMILIES,

@@ -20,9 +20,6 @@ pub(super) fn reason(model_type: &str) -> Option<&'static str> {
     Some(match model_type {
         "swin" | "swinv2" | "swin2sr" | "maskformer-swin" | "donut-swin" | "hiera" | "maxvit" | "nat" | "dinat"
         | "sam" | "vitdet" => "its patches attend only to others within windows, so no pattern spans the whole picture",
-        "falcon_h1" => {
-            "attention and a state space (Mamba-2) stand side by side in each of its layers, and a layer has one of both here"
-        }
         "mistral3" => {
             "it reads pictures among the words; a text decoder alone, of the type ministral3 or mistral, can be opened"
         }

@@ -36,6 +36,8 @@ pub(super) struct Variant {
     pub caps: Option<Caps>,
     /// What some layers have in place of attention.
     pub linear: Option<LinearPlan>,
+    /// What every layer has beside attention.
+    pub beside: Option<LinearPlan>,
     /// Queries, keys and values through latents, and their sizes when the configuration does not say.
     pub latent: Option<LatentPlan>,
     /// Whether queries come with gates on what the heads read.
@@ -58,7 +60,7 @@ pub(super) struct DecoderNames {
     /// The map from the heads to the stream, beside that of queries.
     pub out: &'static str,
     pub qk_norms: [&'static str; 2],
-    /// What stands in place of attention.
+    /// What stands in place of attention, or beside it.
     pub linear: &'static str,
     /// The gate, the map up and the map down of the MLP.
     pub mlp: [&'static str; 3],
@@ -145,13 +147,21 @@ pub(super) struct Multipliers {
     pub embedding: f32,
     /// On products of queries and keys; `None` for what follows from the heads' width.
     pub scores: Option<f32>,
-    /// On what attention and MLP add.
-    pub added: f32,
+    /// On what attention reads.
+    pub read: f32,
+    pub keys: f32,
+    /// On what attention adds, or what stands in its place.
+    pub attention: f32,
+    /// On gates of MLPs before their activation.
+    pub gates: f32,
+    /// On what MLPs add.
+    pub mlp: f32,
     pub logits: f32,
 }
 
 impl Multipliers {
-    pub const NONE: Self = Self { embedding: 1.0, scores: None, added: 1.0, logits: 1.0 };
+    pub const NONE: Self =
+        Self { embedding: 1.0, scores: None, read: 1.0, keys: 1.0, attention: 1.0, gates: 1.0, mlp: 1.0, logits: 1.0 };
 }
 
 /// Which maps have biases.
@@ -245,6 +255,7 @@ impl Variant {
         n_kv_heads: None,
         caps: None,
         linear: None,
+        beside: None,
         latent: None,
         has_gate: false,
         experts: None,

@@ -2,7 +2,7 @@
 //!
 //! Values, keys (`B`) and queries (`C`) go through a short convolution. The heads' states are in [`super::recurrence`]: a
 //! value is written with the length of its step, and read again where it was written besides (`D`). What heads read is
-//! scaled by a gate and then normed, all heads of a group at once.
+//! scaled by a gate, and mostly normed before or after that, all heads of a group at once.
 
 use candle_core::{Result as CandleResult, Tensor};
 
@@ -39,13 +39,38 @@ pub(crate) struct Mamba2 {
     pub limits: (f64, f64),
     /// `[heads]`: factors of a token's own value (`D`).
     pub own: Tensor,
-    /// Of the heads of a group, without weights: `[heads · d_value / groups]` ones.
-    pub norm: Norm,
-    /// `[heads · d_value]`: its weights.
-    pub weight: Tensor,
+    pub norm: Option<GroupNorm>,
     /// `[heads · d_value, d_model]`.
     pub out: Linear,
     pub spec: LayerSpec,
+}
+
+/// A norm of all heads of a group at once.
+#[derive(Debug)]
+pub(crate) struct GroupNorm {
+    /// Without weights: `[heads · d_value / groups]` ones.
+    pub norm: Norm,
+    /// `[heads · d_value]`: its weights.
+    pub weight: Tensor,
+    pub place: NormPlace,
+}
+
+/// Where a norm stands beside a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NormPlace {
+    BeforeGate,
+    BehindGate,
+}
+
+impl GroupNorm {
+    /// # Shapes
+    /// - `x`, result: `[n, heads · d_value]`
+    fn forward(&self, x: &Tensor) -> CandleResult<Tensor> {
+        let (n, d_values) = x.dims2()?;
+        let d_group = self.norm.weight.dim(0)?;
+        let of_groups = x.reshape((n * d_values / d_group, d_group))?;
+        self.norm.forward(&of_groups)?.reshape((n, d_values))?.broadcast_mul(&self.weight)
+    }
 }
 
 impl Mamba2 {
@@ -83,9 +108,12 @@ impl Mamba2 {
         let z = if run.needs(Site::Z, at) { run.at(Site::Z, at, z)? } else { z };
         let z = z.transpose(0, 1)?.contiguous()?.reshape((n, d_values))?;
         let gate = x.narrow(1, 0, d_values)?.contiguous()?;
-        let gated = (z * kernels::activation(&gate, Activation::Silu)?)?;
-        let of_groups = gated.reshape((n * self.keys.0, d_values / self.keys.0))?;
-        Ok(self.norm.forward(&of_groups)?.reshape((n, d_values))?.broadcast_mul(&self.weight)?)
+        let gate = kernels::activation(&gate, Activation::Silu)?;
+        Ok(match &self.norm {
+            None => (z * gate)?,
+            Some(norm) if norm.place == NormPlace::BeforeGate => (norm.forward(&z)? * gate)?,
+            Some(norm) => norm.forward(&(z * gate)?)?,
+        })
     }
 
     /// The recurrence's pattern with what a token's own value adds.

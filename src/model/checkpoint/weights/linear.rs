@@ -16,6 +16,27 @@ pub(crate) struct LinearPart<'n> {
     pub bias: bool,
 }
 
+/// Factors on some outputs of a linear map, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Factors {
+    pub n: usize,
+    /// On their weights.
+    pub weights: f32,
+    /// On their biases.
+    pub biases: f32,
+}
+
+impl Factors {
+    /// One number on all that the outputs are.
+    pub const fn of(n: usize, factor: f32) -> Self {
+        Self { n, weights: factor, biases: factor }
+    }
+
+    fn are_none(self) -> bool {
+        self.weights == 1.0 && self.biases == 1.0
+    }
+}
+
 /// How a file stores a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
@@ -104,13 +125,27 @@ impl Weights<'_> {
         (d_in, d_out): (usize, usize),
         bias: bool,
     ) -> Result<Linear, LoadError> {
-        if factor == 1.0 {
-            return self.linear(&[name], (d_in, d_out), Stored::OutIn, bias);
+        self.linear_of_times(&[LinearPart { name, d_out, bias }], &[Factors::of(d_out, factor)], d_in)
+    }
+
+    /// A linear map of parts whose outputs are multiplied by numbers of their own, folded into it.
+    pub fn linear_of_times(
+        &mut self,
+        parts: &[LinearPart<'_>],
+        factors: &[Factors],
+        d_in: usize,
+    ) -> Result<Linear, LoadError> {
+        if factors.iter().all(|factors| factors.are_none()) {
+            return self.linear_of(parts, d_in, Stored::OutIn, None);
         }
-        let weight = self.scaled_matrix(name, vec![factor; d_out], d_in)?;
-        let bias = self.biases(&[LinearPart { name, d_out, bias }], None)?;
-        let bias = bias.map(|bias| bias.into_iter().map(|bias| bias * factor).collect());
-        let bias = bias.map(|bias: Vec<f32>| Tensor::from_vec(bias, d_out, &self.device)).transpose()?;
+        let each = |of: fn(&Factors) -> f32| factors.iter().flat_map(move |run| std::iter::repeat_n(of(run), run.n));
+        let tensors: Vec<_> =
+            parts.iter().map(|part| (format!("{}.weight", part.name), vec![part.d_out, d_in])).collect();
+        let weight = self.scaled_matrix(&tensors, each(|run| run.weights).collect(), d_in)?;
+        let bias = self.biases(parts, None)?;
+        let bias =
+            bias.map(|bias| bias.iter().zip(each(|run| run.biases)).map(|(bias, factor)| bias * factor).collect());
+        let bias = bias.map(|bias: Vec<f32>| Tensor::from_slice(&bias, bias.len(), &self.device)).transpose()?;
         Ok(Linear { weight, bias })
     }
 
@@ -125,7 +160,8 @@ impl Weights<'_> {
         let mut factors = Vec::new();
         self.read_into(&mut factors, &[(scale.to_owned(), vec![d_out])])?;
         factors.resize(d_out, 1.0);
-        let weight = self.scaled_matrix(name, factors.clone(), d_in)?;
+        let tensors = [(format!("{name}.weight"), vec![d_out, d_in])];
+        let weight = self.scaled_matrix(&tensors, factors.clone(), d_in)?;
         if !bias {
             return Ok(Linear { weight, bias: None });
         }
@@ -138,17 +174,21 @@ impl Weights<'_> {
         Ok(Linear { weight, bias: Some(Tensor::from_vec(bias, d_out, &self.device)?) })
     }
 
-    /// The matrix under `name`, of which each output is multiplied by a factor of its own: blocks stay as they are, and
-    /// are multiplied when they are widened.
-    fn scaled_matrix(&mut self, name: &str, factors: Vec<f32>, d_in: usize) -> Result<StoredMatrix, LoadError> {
+    /// The matrix of tensors whose outputs stand side by side, each of which is multiplied by a factor of its own: blocks
+    /// stay as they are, and are multiplied when they are widened.
+    fn scaled_matrix(
+        &mut self,
+        tensors: &[(String, Vec<usize>)],
+        factors: Vec<f32>,
+        d_in: usize,
+    ) -> Result<StoredMatrix, LoadError> {
         let d_out = factors.len();
-        let tensors = [(format!("{name}.weight"), vec![d_out, d_in])];
-        if let Some(rows) = self.block_rows(&tensors, d_in, Stored::OutIn, None)? {
+        if let Some(rows) = self.block_rows(tensors, d_in, Stored::OutIn, None)? {
             self.audit.n_bytes += kernels::bytes_of(d_out as u64);
             return Ok(StoredMatrix::blocks(rows.times(factors)?));
         }
         let mut values = std::mem::take(&mut self.scratch);
-        let half = self.read_into(&mut values, &tensors)?;
+        let half = self.read_into(&mut values, tensors)?;
         for (row, factor) in values.chunks_exact_mut(d_in.max(1)).zip(&factors) {
             for weight in row {
                 *weight *= factor;

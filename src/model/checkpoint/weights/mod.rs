@@ -29,7 +29,7 @@ use candle_core::{DType, Device, Tensor};
 pub use self::memory::MemoryNeed;
 pub(crate) use self::{
     arrays::ArrayFile,
-    linear::{LinearPart, Stored},
+    linear::{Factors, LinearPart, Stored},
     shards::{names as weight_files, tensor_names, wrapper as weights_wrapper},
     shelf::{Share, Shelf},
 };
