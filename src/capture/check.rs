@@ -25,7 +25,7 @@ pub(super) fn stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), Sh
     if !in_order || stack.global.last().is_some_and(|last| *last >= n_query || n_query != n_key) {
         return Err(misfit(&format!("{}.global", stack.kind), &stack.global, &[n_query], stack.global.len()));
     }
-    // Towers may have widths of their own; within one, each kind of stream has one.
+    // Towers may have widths of their own; within one, each kind of stream has one, and MLPs one in each layer.
     let mut widths = BTreeMap::new();
     let mut check_sites = |sites: &SiteValues, layer: Option<(usize, &LayerSpec)>| {
         for (site, value) in sites.iter() {
@@ -36,8 +36,9 @@ pub(super) fn stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), Sh
                 Width::Head => of_heads(|spec| spec.d_head),
                 Width::Value => of_heads(|spec| spec.d_value),
                 Width::Keys => n_key,
-                Width::Embedding | Width::Model | Width::Mlp | Width::Experts | Width::State | Width::Gates => {
-                    *widths.entry(of.width).or_insert(n_cols)
+                Width::Mlp => *widths.entry((of.width, layer.map(|(layer, _)| layer))).or_insert(n_cols),
+                Width::Embedding | Width::Model | Width::Experts | Width::State | Width::Gates => {
+                    *widths.entry((of.width, None)).or_insert(n_cols)
                 }
             };
             let expected = match (of.rows, layer) {

@@ -116,7 +116,8 @@ impl<'a> Walk<'a> {
                 break;
             }
             let shape = self.lab.model.block_shape(own, layer)?;
-            let what = "its first layer has a convolution, and parts cannot be followed through it";
+            let what = "its layers do more than attention and an MLP add to the stream, and parts cannot be followed \
+                through that";
             let shape = shape.ok_or_else(|| LabError::unsuited(what))?;
             let name = |kind: StackKind, what: &str| format!("{}L{layer} {what}", stack_prefix(kind));
             let heads = if place.is_next(layer, n_layers) { self.heads } else { LastHeads::Whole };

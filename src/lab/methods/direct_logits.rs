@@ -105,7 +105,8 @@ pub fn direct(
     };
     if !lab.model.is_additive(own) {
         return Err(sum_of_parts(
-            "its layers normalise the stream after each addition (as BERT does), or carry a state",
+            "its layers normalise the stream after each addition (as BERT does), scale it, add inputs of \
+             their own, or carry a state",
         ));
     }
     let (mut direction, mut bias) = lab.model.unembedding(aim.id)?;

@@ -11,7 +11,7 @@ use crate::{
         ModelError,
         input::{Encoded, replaced},
         kernels::with_values,
-        network::{Body, Network, packed::Pack},
+        network::{Network, packed::Pack},
         run::{Control, Edit, Progress, Run, RunPlan, Stage, Taps, edits},
     },
     spec::StackSpec,
@@ -59,7 +59,7 @@ fn left_out<'v>(variant: &'v Variant<'_>) -> Option<&'v str> {
 impl Model {
     /// Whether runs can begin at a layer ([`Start`]).
     pub fn goes_on(&self) -> bool {
-        matches!(self.network.body, Body::Single(_)) && !self.network.varies_alone()
+        self.network.goes_on_from_a_layer() && !self.network.varies_alone()
     }
 
     /// The logits of many changed runs, as many at once as make sense; `each` is told the number of a run and

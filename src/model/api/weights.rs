@@ -82,6 +82,7 @@ impl Model {
         let linear = match &attention.projections {
             Projections::Fused(linear) | Projections::Cross { kv: linear, .. } => linear,
             Projections::Latent(maps) => &maps.kv,
+            Projections::Borrowed { .. } => return Ok(None),
         };
         let last = |bias: &Tensor| bias.narrow(0, bias.dim(0)? - width, width)?.to_vec1();
         Ok(linear.bias.as_ref().map(last).transpose()?)
@@ -120,6 +121,9 @@ impl Model {
         self.stack(stack).is_some_and(|stack| {
             stack.convolution.is_none()
                 && stack.blocks.iter().all(|block| {
+                    if !block.only_adds_branches() {
+                        return false;
+                    }
                     let norms = block.cross.as_ref().map(|(_, norms)| norms);
                     let mut all = [Some(&block.attention_norms), norms, Some(&block.mlp_norms)].into_iter().flatten();
                     all.all(|norms| norms.after.is_none() && !norms.carries)

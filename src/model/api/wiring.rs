@@ -91,7 +91,8 @@ impl Model {
     /// When the weights cannot be read.
     pub fn block_shape(&self, stack: StackKind, layer: usize) -> Result<Option<BlockShape>, ModelError> {
         let plain = self.stack(stack).is_some_and(|stack| stack.convolution.is_none());
-        let Some(block) = self.block(stack, layer).filter(|_| plain) else { return Ok(None) };
+        let block = self.block(stack, layer).filter(|block| plain && block.only_adds_branches());
+        let Some(block) = block else { return Ok(None) };
         let Block { attention_norms, cross, mlp, mlp_norms, parallel, .. } = block;
         let Some(Maps { gated, activation, .. }) = mlp.maps() else { return Ok(None) };
         Ok(Some(BlockShape {
@@ -117,7 +118,7 @@ impl Model {
         let d = spec.d_head;
         let side_by_side = |norm: &HeadNorm| Ok::<_, ModelError>(norm.norm.weight.dim(0)? != d);
         if let Some(norms) = &attention.qk_norm
-            && (side_by_side(&norms.q)? || side_by_side(&norms.k)?)
+            && (side_by_side(&norms.q)? || norms.k.as_ref().map(side_by_side).transpose()?.unwrap_or(false))
         {
             return Ok(None);
         }
@@ -129,14 +130,14 @@ impl Model {
             Projections::Cross { q, kv } => {
                 (columns(&Projection::of(q)?, head * d, d)?, columns(&Projection::of(kv)?, head / group * d, d)?)
             }
-            Projections::Latent(_) => return Ok(None),
+            Projections::Latent(_) | Projections::Borrowed { .. } => return Ok(None),
         };
         let norms = attention.qk_norm.as_ref();
         Ok(Some(HeadMaps {
             query,
             key,
             query_norm: norms.map(|norms| of_head(&norms.q, head)).transpose()?,
-            key_norm: norms.map(|norms| of_head(&norms.k, head / group)).transpose()?,
+            key_norm: norms.and_then(|norms| norms.k.as_ref()).map(|norm| of_head(norm, head / group)).transpose()?,
         }))
     }
 

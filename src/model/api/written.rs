@@ -39,7 +39,8 @@ impl Model {
         let Some(attention) = self.attention(stack, layer) else { return Ok(None) };
         let spec = attention.spec;
         let (d_head, d) = (spec.d_head, spec.d_value);
-        if head >= spec.n_heads || spec.gated {
+        let normed = attention.qk_norm.as_ref().is_some_and(|norms| norms.v.is_some());
+        if head >= spec.n_heads || spec.gated || normed {
             return Ok(None);
         }
         let shared = head / (spec.n_heads / spec.n_kv_heads.max(1)).max(1);
@@ -49,7 +50,7 @@ impl Model {
                 columns(&Projection::of(qkv)?, (spec.n_heads + spec.n_kv_heads) * d_head + shared * d, d)?
             }
             Projections::Cross { kv, .. } => columns(&Projection::of(kv)?, spec.n_kv_heads * d_head + shared * d, d)?,
-            Projections::Latent(_) => return Ok(None),
+            Projections::Latent(_) | Projections::Borrowed { .. } => return Ok(None),
         };
         let output = Projection::of(&attention.out)?.weight;
         let width = output.n_cols();

@@ -438,7 +438,7 @@ fn qk_norm(
             (of_heads("q_norm", n_heads)?, of_heads("k_norm", n_kv_heads)?)
         }
     };
-    Ok(Some(QkNorm { q, k }))
+    Ok(Some(QkNorm::new(q, k)))
 }
 
 /// A layer norm without a bias of each head's vector, with weights of its own, `[heads, d_head]`.

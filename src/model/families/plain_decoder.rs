@@ -155,7 +155,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, plain: &Plain) -
             Ok(HeadNorm { norm: layer_norm(weights, &name(part), spec.d_head, eps)?, by_head: None })
         };
         let qk_norm = match choices.qk_norms {
-            Some([q, k]) => Some(QkNorm { q: head_norm(q)?, k: head_norm(k)? }),
+            Some([q, k]) => Some(QkNorm::new(head_norm(q)?, head_norm(k)?)),
             None => None,
         };
         let window = choices.windows.get(layer).copied().flatten();

@@ -9,7 +9,7 @@ use crate::{
     capture::PerHead,
     model::{
         ModelError,
-        kernels::{self, Bias, Linear, Norm},
+        kernels::{self, Bias, Linear, Norm, Turns},
         run::{At, Run, Site},
     },
     spec::{AttentionParams, LayerSpec, Mask},
@@ -73,13 +73,24 @@ pub(crate) enum Projections {
     Cross { q: Linear, kv: Linear },
     /// All from one stream, through vectors of a lower rank.
     Latent(Box<LatentMaps>),
+    /// Queries of its own, `[d_model, heads · d_head]`; keys and values are those of an earlier layer of the stack.
+    Borrowed { q: Linear, of: usize },
 }
 
-/// Norms of queries and keys, before rotary.
+/// Norms of queries and keys, before rotary, and of values.
 #[derive(Debug)]
 pub(crate) struct QkNorm {
     pub q: HeadNorm,
-    pub k: HeadNorm,
+    /// `None` where keys are those of another layer.
+    pub k: Option<HeadNorm>,
+    pub v: Option<HeadNorm>,
+}
+
+impl QkNorm {
+    /// Of queries and keys alone.
+    pub const fn new(q: HeadNorm, k: HeadNorm) -> Self {
+        Self { q, k: Some(k), v: None }
+    }
 }
 
 /// A norm of heads' vectors.
@@ -108,6 +119,8 @@ pub(crate) struct MultiHead {
     pub bias: Option<RelativeBias>,
     /// From `d_model` to the gates of `z`, `[heads · d_value]`, in a layer whose `spec.gated` says so: `σ` of them scales it.
     pub gate: Option<Linear>,
+    /// Whether later layers read its keys and values too.
+    pub lends: bool,
     /// `[heads]`: scores of learned sinks, in a layer whose `spec.sink` says so. Not of one with global tokens.
     pub sink: Option<Arc<[f32]>>,
 }
@@ -128,6 +141,11 @@ impl MultiHead {
         Self::with(Projections::Latent(Box::new(maps)), out, spec, true)
     }
 
+    /// Causal attention whose queries, keys and values come from such maps.
+    pub const fn reading(projections: Projections, out: Linear, spec: LayerSpec) -> Self {
+        Self::with(projections, out, spec, true)
+    }
+
     const fn with(projections: Projections, out: Linear, spec: LayerSpec, causal: bool) -> Self {
         Self {
             projections,
@@ -139,7 +157,16 @@ impl MultiHead {
             rotary: None,
             bias: None,
             gate: None,
+            lends: false,
             sink: None,
+        }
+    }
+
+    /// The layer whose keys and values it reads, where that is another.
+    pub const fn borrows(&self) -> Option<usize> {
+        match &self.projections {
+            Projections::Borrowed { of, .. } => Some(*of),
+            Projections::Fused(_) | Projections::Cross { .. } | Projections::Latent(_) => None,
         }
     }
 
@@ -208,30 +235,52 @@ impl MultiHead {
     /// Queries, keys and values `[n, heads, width]` of one stream, normed and turned.
     pub fn project(&self, x: &Tensor, pass: &Pass<'_>) -> CandleResult<(Tensor, Tensor, Tensor)> {
         let turns = self.rotary.and_then(|idx| pass.turns_of(idx));
+        let LayerSpec { n_heads, n_kv_heads, d_head, d_value, .. } = self.spec;
         let qkv = match &self.projections {
             Projections::Fused(qkv) => qkv,
+            Projections::Borrowed { q, of } => {
+                let q = self.queries(&q.forward(x)?, turns.as_ref())?;
+                let (k, v) = pass.lent(*of)?;
+                return Ok((q, k.transpose(0, 1)?, v.transpose(0, 1)?));
+            }
             Projections::Latent(maps) => return maps.project(x, &self.spec, turns.as_ref()),
             Projections::Cross { .. } => candle_core::bail!("cross-attention has no single projection"),
         };
-        let LayerSpec { n_heads, n_kv_heads, d_head, d_value, .. } = self.spec;
         let qkv = qkv.forward(x)?;
-        let mut q = kernels::heads_at(&qkv, 0, (n_heads, d_head))?;
+        let q = self.queries(&qkv, turns.as_ref())?;
         let mut k = kernels::heads_at(&qkv, n_heads * d_head, (n_kv_heads, d_head))?;
         let mut v = kernels::heads_at(&qkv, (n_heads + n_kv_heads) * d_head, (n_kv_heads, d_value))?;
-        if let Some(norm) = &self.qk_norm {
-            q = norm_heads(&norm.q, &q)?;
-            k = norm_heads(&norm.k, &k)?;
+        if let Some(QkNorm { k: of_keys, v: of_values, .. }) = &self.qk_norm {
+            for (norm, x) in [(of_keys, &mut k), (of_values, &mut v)] {
+                if let Some(norm) = norm {
+                    *x = norm_heads(norm, x)?;
+                }
+            }
         }
         if let Some(limit) = self.clip {
-            for x in [&mut q, &mut k, &mut v] {
+            for x in [&mut k, &mut v] {
                 *x = x.minimum(limit)?.maximum(-limit)?;
             }
         }
         if let Some(turns) = turns {
-            q = kernels::rotate_queries(&q, &turns)?;
             k = kernels::rotate(&k, &turns)?;
         }
         Ok((q, k, v))
+    }
+
+    /// Queries `[n, heads, d_head]`, normed and turned, which come first of what is projected.
+    fn queries(&self, projected: &Tensor, turns: Option<&Turns>) -> CandleResult<Tensor> {
+        let mut q = kernels::heads_at(projected, 0, (self.spec.n_heads, self.spec.d_head))?;
+        if let Some(norm) = &self.qk_norm {
+            q = norm_heads(&norm.q, &q)?;
+        }
+        if let Some(limit) = self.clip {
+            q = q.minimum(limit)?.maximum(-limit)?;
+        }
+        if let Some(turns) = turns {
+            q = kernels::rotate_queries(&q, turns)?;
+        }
+        Ok(q)
     }
 
     /// Whether nobody wants anything between queries and `z` but perhaps a copy of the pattern.
@@ -364,7 +413,7 @@ impl Attention for MultiHead {
     fn values_of_row(&self) -> [u64; 2] {
         match &self.projections {
             Projections::Latent(maps) => [0, maps.values_of_row(&self.spec)],
-            Projections::Fused(_) | Projections::Cross { .. } => [0; 2],
+            Projections::Fused(_) | Projections::Cross { .. } | Projections::Borrowed { .. } => [0; 2],
         }
     }
 }
@@ -384,6 +433,7 @@ impl MultiHead {
                 let (k, v) = pass.extend(at, k, v)?;
                 (q, k, v)
             }
+            Projections::Borrowed { .. } => self.project(x, pass)?,
             Projections::Cross { q, kv } => {
                 let q = kernels::heads_at(&q.forward(x)?, 0, (n_heads, d_head))?;
                 let (k, v) = pass.remember(at, |memory| {
@@ -395,6 +445,9 @@ impl MultiHead {
             }
         };
         let (q, k, v) = offer(at, (q, k, v), run)?;
+        if self.lends {
+            pass.lend(at.layer, &k, &v)?;
+        }
         if pass.parts.is_empty() {
             return self.attend(at, (&q, &k, &v), pass, run);
         }

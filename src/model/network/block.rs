@@ -10,6 +10,7 @@ use super::{
     convolution::Convolution,
     global::GlobalTokens,
     mlp::Mlp,
+    own_input::OwnInput,
     pass::Pass,
     relative::RelativeBias,
     rotary::Rotary,
@@ -107,6 +108,10 @@ pub(crate) struct Block {
     pub mlp_norms: Norms,
     /// Whether attention and MLP read the same stream (GPT-NeoX, Phi-2).
     pub parallel: bool,
+    /// What the layer takes in behind the MLP.
+    pub own_input: Option<OwnInput>,
+    /// Factor on the stream that leaves it; 1 for nearly all.
+    pub scale: f32,
 }
 
 impl Block {
@@ -118,7 +123,17 @@ impl Block {
         mlp_norms: Norms,
     ) -> Self {
         let (attention, mlp) = (attention.into(), mlp.into());
-        Self { attention, beside: None, attention_norms, cross: None, mlp, mlp_norms, parallel: false }
+        Self {
+            attention,
+            beside: None,
+            attention_norms,
+            cross: None,
+            mlp,
+            mlp_norms,
+            parallel: false,
+            own_input: None,
+            scale: 1.0,
+        }
     }
 
     /// What moves values in the layer for a stack: its own attention, or what is a guest there.
@@ -162,6 +177,20 @@ impl Block {
 
     /// What comes out has the rows that the pass says are read; the run has seen what is entering.
     fn forward(&self, at: At, entering: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        let mut stream = self.through(at, entering, pass, run)?;
+        if let Some(own) = &self.own_input {
+            stream = own.onto(&stream, &pass.own_input(at.layer, own.width())?)?;
+        }
+        Ok(if self.scale == 1.0 { stream } else { (stream * f64::from(self.scale))? })
+    }
+
+    /// Whether the stream that leaves it is that which enters with what attention and MLP add, but for norms.
+    pub const fn only_adds_branches(&self) -> bool {
+        self.own_input.is_none() && self.scale == 1.0
+    }
+
+    /// As far as the MLP.
+    fn through(&self, at: At, entering: Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let normed = self.attention_norms.enter(&entering)?;
         let mut z = self.attention.forward(at, &normed, pass, run)?;
         let more = self.add_beside(beside(at), &normed, pass, run)?;

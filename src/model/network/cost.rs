@@ -108,6 +108,11 @@ impl Network {
                 kept = kept.saturating_add(VALUE * n_streams * lengths.of(stack.kind.query_side()) * width);
             }
         }
+        if let Body::Single(tower) = &self.body {
+            // What a table has for layers, what is added to it, and the sum.
+            let own = tower.embedding.width_of_own_inputs();
+            kept = kept.saturating_add(VALUE * 3 * lengths.of(tower.stack.kind.query_side()) * own);
+        }
         let predicted = [Side::Decoder, Side::Text, Side::Only].map(|side| lengths.of(side));
         let n_predicted = predicted.into_iter().find(|n| *n > 0).unwrap_or(0);
         // The allocator may still hold what the layer before was computed in: measured, once in two runs.
@@ -267,6 +272,7 @@ impl Layer<'_> {
             }
             Projections::Cross { q, kv } => self.n * width_out(q) + n_key * width_out(kv),
             Projections::Latent(maps) => self.n * maps.values_of_row(spec),
+            Projections::Borrowed { q, .. } => self.n * width_out(q),
         };
         // Norms and rotary embeddings write queries and keys anew.
         let is_latent = matches!(attention.projections, Projections::Latent(_));

@@ -48,6 +48,26 @@ impl Embedding {
     }
 }
 
+impl Embedding {
+    /// What each layer has of its own for an input whose first stream is `x`, where layers have something.
+    pub fn own_inputs(&self, input: &Payload, x: &Tensor) -> candle_core::Result<Option<Tensor>> {
+        match (self, input) {
+            (Self::Text(TextEmbedding { own_inputs: Some(own), .. }), Payload::Text { ids, .. }) => {
+                own.of(ids, x).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Values of that for each token.
+    pub fn width_of_own_inputs(&self) -> u64 {
+        match self {
+            Self::Text(TextEmbedding { own_inputs: Some(own), .. }) => own.width(),
+            Self::Text(_) | Self::Patches(_) => 0,
+        }
+    }
+}
+
 /// Sum of token, position and segment embeddings.
 #[derive(Debug)]
 pub(crate) struct TextEmbedding {
@@ -65,9 +85,44 @@ pub(crate) struct TextEmbedding {
     pub token_projection: Option<Linear>,
     /// Of the sum to the width of the stream (ALBERT, ELECTRA).
     pub projection: Option<Linear>,
+    /// What layers have of their own for each token.
+    pub own_inputs: Option<Box<OwnInputs>>,
     pub n_ctx: usize,
     /// Whether tokens beyond `n_ctx` have positions.
     pub longer: Longer,
+}
+
+/// What every layer has of its own for each token (Gemma 3n and 4): a table has a vector for every layer, and a map of the
+/// embedded token is added to it.
+#[derive(Debug)]
+pub(crate) struct OwnInputs {
+    /// `[n_vocab, layers · d_own]`.
+    pub table: Table,
+    /// Factor on its rows.
+    pub scale: f32,
+    /// From the embedded token, `[d_model, layers · d_own]`.
+    pub context: Linear,
+    /// Of what that gives, layer by layer: `[d_own]`.
+    pub norm: Norm,
+    /// Factor on the sum of both.
+    pub both: f32,
+}
+
+impl OwnInputs {
+    /// Of embedded tokens `[n, d_model]`: `[n, layers · d_own]`.
+    pub fn of(&self, ids: &[u32], embedded: &Tensor) -> candle_core::Result<Tensor> {
+        let context = self.context.forward(embedded)?;
+        let (n, width) = context.dims2()?;
+        let d_own = self.norm.weight.dim(0)?;
+        let context = self.norm.forward(&context.reshape((n * width / d_own, d_own))?)?.reshape((n, width))?;
+        let of_tokens = (self.table.select(ids)? * f64::from(self.scale))?;
+        (context + of_tokens)? * f64::from(self.both)
+    }
+
+    /// Values of each token.
+    pub fn width(&self) -> u64 {
+        self.context.dims().map_or(0, |(_, d_out)| d_out as u64)
+    }
 }
 
 /// Token embeddings.
@@ -217,6 +272,7 @@ impl TextEmbedding {
             segment: None,
             norm: None,
             projection: None,
+            own_inputs: None,
             n_ctx,
             longer: Longer::Refused,
         }

@@ -22,6 +22,7 @@ pub(crate) mod latent;
 pub(crate) mod mamba2;
 pub(crate) mod memories;
 pub(crate) mod mlp;
+pub(crate) mod own_input;
 pub(crate) mod packed;
 pub(crate) mod pass;
 pub(crate) mod patches;
@@ -139,6 +140,7 @@ impl Tower {
         let first = pass.cache.as_ref().map_or(0, |cache| cache.n);
         let (x, grid) = self.embedding.forward(input, first, At::entry(self.stack.kind), run)?;
         pass.grid = grid;
+        pass.own_inputs = self.embedding.own_inputs(input, &x)?;
         pass.order = input.positions().cloned();
         if let (true, Payload::Text { ids, .. }) = (self.stack.has_global_maps(), input) {
             pass.global = match run.see_all() {

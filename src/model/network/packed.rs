@@ -88,6 +88,17 @@ impl Network {
         self.runs_alone().is_some() || stack.is_some_and(Stack::has_global_maps)
     }
 
+    /// Whether runs can begin with the stream that enters a layer: nothing else comes from the layers before or from the
+    /// tokens.
+    pub fn goes_on_from_a_layer(&self) -> bool {
+        match &self.body {
+            Body::Single(tower) => tower.stack.blocks.iter().all(|block| {
+                block.own_input.is_none() && block.attention.heads().is_none_or(|heads| heads.borrows().is_none())
+            }),
+            _ => false,
+        }
+    }
+
     /// Rows of each input in the joined sequence of each side.
     pub fn rows(inputs: &[Encoded]) -> Rows {
         let of_side = |side: Side| {
@@ -208,6 +219,9 @@ impl Tower {
             .collect();
         let x = Tensor::cat(&embedded.iter().map(|(x, _)| x).collect::<Vec<_>>(), 0)?;
         let (mut pass, rows) = pack.pass(memory.map(|(memory, _)| memory), parts, read, x.device())?;
+        let own = inputs.iter().zip(&embedded).map(|(input, (x, _))| self.embedding.own_inputs(input, x));
+        let own = own.collect::<candle_core::Result<Option<Vec<_>>>>()?;
+        pass.own_inputs = own.map(|own| Tensor::cat(&own, 0)).transpose()?.map(|own| pass.spread(own)).transpose()?;
         Ok((self.stack.forward(x, &mut pass, run)?, rows))
     }
 }

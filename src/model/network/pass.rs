@@ -68,6 +68,10 @@ pub(crate) struct Pass<'a> {
     pub global: Arc<[usize]>,
     /// The position of each token, from 0 once each, where they are not in order.
     pub order: Option<Arc<[usize]>>,
+    /// What every layer has of its own for each token, side by side: `[n, layers · d_own]`.
+    pub own_inputs: Option<Tensor>,
+    /// Keys and values `[kv_heads, n, width]` of layers whose later ones read them too.
+    lent: BTreeMap<usize, (Tensor, Tensor)>,
     /// The stream before the first layer and behind each, where somebody else reads them.
     pub kept: Option<Vec<Tensor>>,
     positions: Range<usize>,
@@ -210,6 +214,29 @@ impl<'a> Pass<'a> {
         };
         cache.layers.insert(at, joined.clone());
         Ok(joined)
+    }
+
+    /// Keeps keys and values `[kv_heads, n, width]` of a layer for later ones.
+    pub fn lend(&mut self, layer: usize, k: &Tensor, v: &Tensor) -> Result<()> {
+        // Parts that are alike until they attend are not any more when others read this.
+        let spread = |x: &Tensor| if self.alike { x.repeat((1, self.parts.len(), 1)) } else { Ok(x.clone()) };
+        let lent = (spread(k)?, spread(v)?);
+        self.lent.insert(layer, lent);
+        Ok(())
+    }
+
+    /// Keys and values `[kv_heads, n, width]` of an earlier layer.
+    pub fn lent(&self, layer: usize) -> Result<(Tensor, Tensor)> {
+        match self.lent.get(&layer) {
+            Some(lent) => Ok(lent.clone()),
+            None => candle_core::bail!("keys and values of layer {layer} are not there"),
+        }
+    }
+
+    /// What a layer has of its own, `[n, width]`, of the rows that are read.
+    pub fn own_input(&self, layer: usize, width: usize) -> Result<Tensor> {
+        let Some(all) = &self.own_inputs else { candle_core::bail!("the inputs of layers are not there") };
+        self.only_read(all.narrow(1, layer * width, width)?.contiguous()?)
     }
 
     /// What a layer with a state has left after earlier passes.

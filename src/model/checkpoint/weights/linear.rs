@@ -65,7 +65,7 @@ impl Weights<'_> {
     /// A linear map of parts with different widths, some of them without a bias.
     ///
     /// `order[i]` is the row of the file that becomes output `i`, for files that store heads in an order
-    /// of their own.
+    /// of their own; a row may stand for several outputs.
     pub fn linear_of(
         &mut self,
         parts: &[LinearPart<'_>],
@@ -79,7 +79,7 @@ impl Weights<'_> {
         {
             return Ok(map);
         }
-        let n_out: usize = parts.iter().map(|part| part.d_out).sum();
+        let n_out = order.map_or_else(|| parts.iter().map(|part| part.d_out).sum(), <[usize]>::len);
         let shape = |d_out| match stored {
             Stored::OutIn => vec![d_out, d_in],
             Stored::InOut => vec![d_in, d_out],
