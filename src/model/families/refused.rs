@@ -20,6 +20,10 @@ pub(super) fn reason(model_type: &str) -> Option<&'static str> {
     Some(match model_type {
         "swin" | "swinv2" | "swin2sr" | "maskformer-swin" | "donut-swin" | "hiera" | "maxvit" | "nat" | "dinat"
         | "sam" | "vitdet" => "its patches attend only to others within windows, so no pattern spans the whole picture",
+        "gemma3n" | "gemma3n_text" => {
+            "its layers carry four streams, of which each layer predicts all and corrects them (AltUp), and a layer has one \
+             residual stream here"
+        }
         "mistral3" => {
             "it reads pictures among the words; a text decoder alone, of the type ministral3 or mistral, can be opened"
         }
