@@ -115,6 +115,8 @@ NUMBERS = {
     "gemma": GEMMA,
     "gemma2": GEMMA,
     "gemma3_text": GEMMA,
+    "gemma4_text": GEMMA | dict(global_head_dim=14, hidden_size_per_layer_input=6, vocab_size_per_layer_input=61, sliding_window=4,
+                                layer_types=["sliding_attention", "full_attention"]),  # fmt: skip
     "glm4": LLAMA | dict(head_dim=8, pad_token_id=0),
     "glm4_moe_lite": LATENT,
     "gpt_bigcode": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30),
@@ -199,8 +201,8 @@ def build(kind, changes):
     return kind(kind.config_class(**merged))
 
 
-# Biases that are not trained, and are kept with the weights.
-KEPT_BIASES = ("final_logits_bias", "e_score_correction_bias")
+# What is not trained, and is kept with the weights.
+KEPT_BIASES = ("final_logits_bias", "e_score_correction_bias", "layer_scalar")
 
 
 def lively(model, seed=3):
@@ -811,6 +813,37 @@ def gemmas():
     case("gemma3-not-causal", "Gemma3ForCausalLM", is_causal=False, sliding_window=3)
 
 
+def gemmas_of_layers():
+    name = "Gemma4ForCausalLM"
+    sliding, full = "sliding_attention", "full_attention"
+    shared = dict(num_hidden_layers=4, layer_types=[sliding, full] * 2, num_kv_shared_layers=2)
+    case("gemma4-minimal", name, minimal=True)
+    case("gemma4-shared", name, **shared)
+    case("gemma4-shared-wide", name, **shared, use_double_wide_mlp=True)
+    case("gemma4-shared-all-but-one", name, num_hidden_layers=4, layer_types=[full] * 4, num_kv_shared_layers=3, ids=MORE_TEXT)
+    case("gemma4-shared-none-before", name, **shared | dict(num_kv_shared_layers=0), edit=without(num_kv_shared_layers=3), refusal="num_kv_shared_layers")
+    case("gemma4-values-are-keys", name, attention_k_eq_v=True, num_global_key_value_heads=1)
+    case("gemma4-values-are-keys-with-bias", name, attention_k_eq_v=True, attention_bias=True, **shared)
+    case("gemma4-global-heads-ignored", name, edit=without(num_global_key_value_heads=1))
+    case("gemma4-global-width", name, edit=without("per_layer_config", global_head_dim=14))
+    case("gemma4-own-layers", name, per_layer_config={0: dict(head_dim=6, num_key_value_heads=4)})
+    case("gemma4-own-widths-of-one-kind", name, num_hidden_layers=4, layer_types=[sliding, full] * 2, edit=without(per_layer_config={"1": dict(head_dim=14), "3": dict(head_dim=14), "0": dict(head_dim=6)}), refusal="two widths")
+    case("gemma4-own-mlp", name, edit=without(per_layer_config={"1": dict(head_dim=14, intermediate_size=12)}), refusal="intermediate_size")
+    case("gemma4-no-own-inputs", name, hidden_size_per_layer_input=0)
+    case("gemma4-few-own-inputs", name, edit=without(vocab_size_per_layer_input=40), refusal="vocab_size_per_layer_input")
+    case("gemma4-last-layer-full", name, num_hidden_layers=3, layer_types=[full, sliding, full], edit=without(layer_types=[full, sliding, sliding]))
+    case("gemma4-kinds-of-class", name, num_hidden_layers=7, layer_types=None)
+    case("gemma4-whole-rotary", name, rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=500.0), sliding_attention=YARN))
+    case("gemma4-proportional-factor", name, rope_parameters=dict(full_attention=dict(rope_type="proportional", rope_theta=500.0, factor=4.0, partial_rotary_factor=0.5), sliding_attention=dict(rope_type="proportional", rope_theta=50.0)))
+    case("gemma4-no-rotary-keys", name, edit=without("rope_parameters", rope_theta=3.0))
+    case("gemma4-older-rotary", name, edit=without("rope_parameters", rope_scaling=dict(rope_type="linear", factor=8.0)), refusal="rope_scaling")
+    case("gemma4-cap-untied", name, final_logit_softcapping=2.0, tie_word_embeddings=False, rms_norm_eps=0.02, hidden_activation="silu")
+    case("gemma4-vision", name, use_bidirectional_attention="vision")
+    case("gemma4-both-directions", name, use_bidirectional_attention="all", refusal="use_bidirectional_attention")
+    case("gemma4-experts", name, enable_moe_block=True, num_experts=4, top_k_experts=2, moe_intermediate_size=12, refusal="enable_moe_block")
+    case("gemma4-long", name, **shared, ids=[(17 * at + 5) % 61 for at in range(80)])
+
+
 def phis():
     half = dict(rope_type="default", rope_theta=100.0)
     case("phi-minimal", "PhiForCausalLM", minimal=True)
@@ -1410,5 +1443,5 @@ def latents():
     case("glm4-moe-lite-head-dim", lite, edit=without("qk_rope_head_dim", head_dim=4))
 
 
-for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, convolutions, state_spaces, side_by_side, latents, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, timm, pairs):
+for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, convolutions, state_spaces, side_by_side, latents, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, gemmas_of_layers, pictures, timm, pairs):
     family()

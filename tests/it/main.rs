@@ -156,8 +156,10 @@ mod laws;
 mod layouts;
 /// The lecture: its list, and the way through it.
 mod lecture;
-/// Quality by length of the source: counts, table, figure.
 mod lengths;
+/// Keys and values that a later layer reads as well.
+mod lent_keys;
+/// Quality by length of the source: counts, table, figure.
 /// Networks that attend to sentences: hierarchical attention, and memories.
 mod levels;
 mod line_looks;

@@ -154,7 +154,7 @@ fn a_folder_with_three_kinds_of_weights_opens() {
 #[test]
 fn an_unknown_family_says_what_to_do_and_names_only_those_like_it() {
     for (model_type, near) in
-        [("mamba", None), ("qwen4_exp", Some("qwen3")), ("gemma4_text", Some("gemma")), ("rwkv", None)]
+        [("mamba", None), ("qwen4_exp", Some("qwen3")), ("gemma9_text", Some("gemma")), ("rwkv", None)]
     {
         let error = Changed::new("gpt2", |config| {
             config.insert("model_type".to_owned(), json!(model_type));

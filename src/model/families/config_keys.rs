@@ -6,7 +6,7 @@
 //! (`tests/fixtures/configurations`). A key that no class knows (notes of tools, leftovers of training) is
 //! obeyed by nobody, so it stops nothing: `attnscope check` lists it.
 
-use super::{Family, Limit, lookup};
+use super::{Family, Limit, family::LayerKeys, lookup};
 use crate::model::checkpoint::key_audit::{Keys, ROTARY_KIND};
 
 /// Keys that every configuration has: names, outputs, how things are stored.
@@ -171,6 +171,8 @@ pub(super) const TWO_TOWERS: &[&str] =
 /// Heads that were cut out: the reference no longer does it, and the weights would not fit. Layers with a configuration
 /// of their own.
 const OF_ALL: &[Limit] = &[("pruned_heads", &["{}"]), ("per_layer_config", &["{}"])];
+/// The same of families whose layers may differ.
+const OF_DIFFERENT_LAYERS: &[Limit] = &[("pruned_heads", &["{}"])];
 /// Without a mask of the future there is nothing to make of it.
 pub(super) const CAUSALITY: &[&str] = &["is_causal"];
 /// Attention in both directions in a decoder.
@@ -197,7 +199,11 @@ pub(crate) fn keys_of(model_type: &str) -> Keys {
     }
     let family = lookup::of(model_type).unwrap_or(&Family::BASE);
     let Family { harmless, limits, aliases, .. } = *family;
-    Keys { everywhere, harmless, only: limits, limits: OF_ALL, aliases }
+    let of_all = match family.layers {
+        LayerKeys::Alike => OF_ALL,
+        LayerKeys::Apart => OF_DIFFERENT_LAYERS,
+    };
+    Keys { everywhere, harmless, only: limits, limits: of_all, aliases }
 }
 
 /// Parameters of kinds of rotary embeddings other than the one that is asked for.

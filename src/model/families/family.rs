@@ -18,6 +18,13 @@ pub(super) enum Build {
     Plain(&'static Plain),
 }
 
+/// Whether layers may have configurations of their own (`per_layer_config`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum LayerKeys {
+    Alike,
+    Apart,
+}
+
 /// A `model_type` of `config.json`, or of a section of it.
 #[derive(Clone, Copy)]
 pub(super) struct Family {
@@ -32,6 +39,7 @@ pub(super) struct Family {
     pub harmless: &'static [&'static [&'static str]],
     /// Keys that change nothing with some values only, and are refused with others.
     pub limits: &'static [&'static [Limit]],
+    pub layers: LayerKeys,
     /// Other names that the class takes for its keys.
     pub aliases: &'static [(&'static str, &'static str)],
     /// Token ids that the class has when the file does not name them.
@@ -59,6 +67,7 @@ impl Family {
         build: None,
         harmless: &[],
         limits: &[],
+        layers: LayerKeys::Alike,
         aliases: &[],
         ids: &[],
         first_read: FirstRead::Start,

@@ -33,6 +33,7 @@ mod gated_decoder;
 mod gemma;
 mod gemma2;
 mod gemma3;
+mod gemma4;
 mod glm4;
 mod glm4_moe_lite;
 mod gpt2;
@@ -128,13 +129,14 @@ use crate::{
         kernels::{Activation, Linear, Norm, NormKind, RowTable},
         network::{
             Body, Network, Tower,
-            attention::{Attention, HeadNorm, MultiHead, QkNorm},
+            attention::{Attention, HeadNorm, MultiHead, Projections, QkNorm},
             block::{Block, Norms, Stack},
-            embedding::{Embedding, Positions, TextEmbedding},
+            embedding::{Embedding, OwnInputs, Positions, Table, TextEmbedding},
             experts::{GateClamp, Mixture},
             head::{Head, Outcomes, Reads, Transform},
             interpolate::Interpolation,
             mlp::{Dense, Mlp},
+            own_input::OwnInput,
             relative::{AlibiForm, RelativeBias},
             rotary::{LayerKind, QueryGrowth, Rotary, RotaryDialect},
             similarity::{Pool, Similarity, TextPosition},
@@ -172,6 +174,7 @@ const FAMILIES: &[&[Family]] = &[
     gemma::FAMILIES,
     gemma2::FAMILIES,
     gemma3::FAMILIES,
+    gemma4::FAMILIES,
     glm4::FAMILIES,
     glm4_moe_lite::FAMILIES,
     gpt2::FAMILIES,
