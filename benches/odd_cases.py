@@ -839,7 +839,7 @@ def gemmas_of_layers():
     case("gemma4-older-rotary", name, edit=without("rope_parameters", rope_scaling=dict(rope_type="linear", factor=8.0)), refusal="rope_scaling")
     case("gemma4-cap-untied", name, final_logit_softcapping=2.0, tie_word_embeddings=False, rms_norm_eps=0.02, hidden_activation="silu")
     case("gemma4-vision", name, use_bidirectional_attention="vision")
-    case("gemma4-both-directions", name, use_bidirectional_attention="all", refusal="use_bidirectional_attention")
+    case("gemma4-both-directions", name, edit=without(use_bidirectional_attention="all"), refusal="use_bidirectional_attention")
     case("gemma4-experts", name, enable_moe_block=True, num_experts=4, top_k_experts=2, moe_intermediate_size=12, refusal="enable_moe_block")
     case("gemma4-long", name, **shared, ids=[(17 * at + 5) % 61 for at in range(80)])
 
@@ -1359,7 +1359,7 @@ def side_by_side():
     case("falcon-h1-one-tap", name, mamba_d_conv=1, hidden_act="gelu")
     case("falcon-h1-heads", name, head_dim=8, num_key_value_heads=4)
     case("falcon-h1-tied", name, tie_word_embeddings=True, rope_parameters=YARN)
-    case("falcon-h1-not-causal", name, edit=without(is_causal=False), refusal="is_causal")
+    case("falcon-h1-not-causal", name, is_causal=False)
     case("falcon-h1-long", name, mamba_rms_norm=True, ids=[(17 * at + 5) % 61 for at in range(80)])
 
 
@@ -1443,5 +1443,5 @@ def latents():
     case("glm4-moe-lite-head-dim", lite, edit=without("qk_rope_head_dim", head_dim=4))
 
 
-for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, convolutions, state_spaces, side_by_side, latents, gemmas, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, gemmas_of_layers, pictures, timm, pairs):
+for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, convolutions, state_spaces, side_by_side, latents, gemmas, gemmas_of_layers, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, timm, pairs):
     family()
