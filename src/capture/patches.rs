@@ -29,10 +29,15 @@ impl ImageInfo {
         Some((patch / columns, patch % columns))
     }
 
+    /// Red, green and blue of the mean colour at a row and a column, `0..=1`; `None` without the picture.
+    pub fn rgb(&self, place: (usize, usize)) -> Option<[f32; 3]> {
+        let (source, [y, x]) = (self.source.as_deref()?, self.pixels(place)?);
+        Some(mean(source, y, x).map(|channel| (channel / 255.0) as f32))
+    }
+
     /// Hue, saturation and value of the mean colour at a row and a column; `None` without the picture.
     pub fn hsv(&self, place: (usize, usize)) -> Option<[f32; 3]> {
-        let (source, [y, x]) = (self.source.as_deref()?, self.pixels(place)?);
-        Some(hsv(mean(source, y, x).map(|channel| (channel / 255.0) as f32)))
+        self.rgb(place).map(hsv)
     }
 
     /// The look of the patch at a row and a column; `None` without the picture.

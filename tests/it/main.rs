@@ -106,6 +106,7 @@ mod gradients;
 /// One head over many inputs.
 mod head_folder;
 mod head_folder_read;
+mod head_kinds;
 mod head_page;
 /// Statistics of heads over many inputs.
 mod head_statistics;

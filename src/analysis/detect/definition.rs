@@ -1,6 +1,6 @@
 //! Known kinds of heads: one definition each, read by window, files and command line.
 
-use super::Undefined;
+use super::{Undefined, cross, image};
 
 /// Something that heads are known to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -36,6 +36,34 @@ pub enum Detector {
     Hue,
     /// Attends to patches of the same brightness.
     Brightness,
+    /// Attends to the last token of another sequence.
+    Last,
+    /// Goes through another sequence in its order.
+    Monotone,
+    /// Attends to copies of the token in another text.
+    Copied,
+    /// Attends to copies of the next token in another text.
+    #[serde(rename = "copied-next")]
+    CopiedNext,
+    /// Attends to what the token is in another language.
+    Translated,
+    /// Attends to what the next token is in another language.
+    #[serde(rename = "translated-next")]
+    TranslatedNext,
+    /// Attends to the patches around its own.
+    Neighbours,
+    /// Attends to one and the same step away from a patch.
+    Step,
+    /// Attends to patches of the same row.
+    Row,
+    /// Attends to patches of the same column.
+    Column,
+    /// Attends to patches of the same colour, wherever they are.
+    Alike,
+    /// All queries attend to the same patches.
+    Common,
+    /// Attends to registers.
+    Registers,
 }
 
 /// What a detector measures.
@@ -59,19 +87,6 @@ pub struct Definition {
 /// Attention of one sequence to itself.
 const OWN: &str = "decoders and encoders that read text";
 const ALL_STACKS: &str = "decoders, encoders, cross-attention and pictures";
-/// What scores of patches have in common.
-const OF_PATCHES: Definition =
-    Definition { name: "", title: "", meaning: "", formula: "", threshold: None, applies: "pictures" };
-
-/// Whether patches of a brightness look at each other.
-const BRIGHTNESS: Definition = Definition {
-    name: "brightness",
-    title: "Brightness",
-    meaning: "Correlation of the brightness of patches that attend to each other",
-    formula: "Pearson correlation of the brightness of i and j, weighted by A[i, j]",
-    ..OF_PATCHES
-};
-
 /// How narrowly much later sentences look back.
 const RECEIVER: Definition = Definition {
     name: "receiver",
@@ -86,7 +101,7 @@ const RECEIVER: Definition = Definition {
 
 impl Detector {
     /// Every detector.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 28] = [
         Self::Previous,
         Self::Next,
         Self::Itself,
@@ -102,6 +117,19 @@ impl Detector {
         Self::Distance,
         Self::Hue,
         Self::Brightness,
+        Self::Last,
+        Self::Monotone,
+        Self::Copied,
+        Self::CopiedNext,
+        Self::Translated,
+        Self::TranslatedNext,
+        Self::Neighbours,
+        Self::Step,
+        Self::Row,
+        Self::Column,
+        Self::Alike,
+        Self::Common,
+        Self::Registers,
     ];
 
     /// What it measures.
@@ -130,7 +158,7 @@ impl Detector {
                           choice and is left out",
                 formula: "mean over i of A[i, i]",
                 threshold: Some((0.5, "as for the previous token")),
-                applies: OWN,
+                applies: "decoders, encoders and pictures",
             },
             Self::Positional => &Definition {
                 name: "positional",
@@ -175,7 +203,7 @@ impl Detector {
                 meaning: "Weight on full stops and commas, on average",
                 formula: "mean over i of Σ over j with t(j) in {. ,} of A[i, j]",
                 threshold: Some((0.6, "Clark et al. 2019")),
-                applies: OWN,
+                applies: "decoders, encoders and cross-attention that read text",
             },
             Self::Special => &Definition {
                 name: "special",
@@ -203,23 +231,22 @@ impl Detector {
                 applies: ALL_STACKS,
             },
             Self::Receiver => &RECEIVER,
-            Self::Distance => &Definition {
-                name: "distance",
-                title: "Distance",
-                meaning: "Distance between patches in pixels of the model’s picture, on average, weights on other \
-                          tokens left out (Dosovitskiy et al. 2021)",
-                formula: "mean over i of Σ over j of A[i, j] · distance(i, j)",
-                ..OF_PATCHES
-            },
-            Self::Hue => &Definition {
-                name: "hue",
-                title: "Hue",
-                meaning: "How much nearer in hue than chance patches are that attend to each other, weighted by \
-                          saturation",
-                formula: "mean of cos(hue i − hue j) weighted by A[i, j], less the same with equal weights",
-                ..OF_PATCHES
-            },
-            Self::Brightness => &BRIGHTNESS,
+            Self::Distance => &image::DISTANCE,
+            Self::Hue => &image::HUE,
+            Self::Brightness => &image::BRIGHTNESS,
+            Self::Last => &cross::LAST,
+            Self::Monotone => &cross::MONOTONE,
+            Self::Copied => &cross::COPIED,
+            Self::CopiedNext => &cross::COPIED_NEXT,
+            Self::Translated => &cross::TRANSLATED,
+            Self::TranslatedNext => &cross::TRANSLATED_NEXT,
+            Self::Neighbours => &image::NEIGHBOURS,
+            Self::Step => &image::STEP,
+            Self::Row => &image::ROW,
+            Self::Column => &image::COLUMN,
+            Self::Alike => &image::ALIKE,
+            Self::Common => &image::COMMON,
+            Self::Registers => &image::REGISTERS,
         }
     }
 
@@ -227,7 +254,9 @@ impl Detector {
     pub const fn nothing(self) -> Undefined {
         match self {
             Self::Duplicate | Self::Induction => Undefined::NoRepetition,
-            Self::Hue | Self::Brightness => Undefined::NoVariation,
+            Self::Hue | Self::Brightness | Self::Alike => Undefined::NoVariation,
+            Self::Copied | Self::CopiedNext => Undefined::NoCopy,
+            Self::Translated | Self::TranslatedNext => Undefined::NoPartner,
             Self::Receiver => Undefined::FewSentences,
             Self::Previous
             | Self::Next
@@ -238,7 +267,15 @@ impl Detector {
             | Self::Special
             | Self::Content
             | Self::Confidence
-            | Self::Distance => Undefined::TooShort,
+            | Self::Distance
+            | Self::Last
+            | Self::Monotone
+            | Self::Neighbours
+            | Self::Step
+            | Self::Row
+            | Self::Column
+            | Self::Common
+            | Self::Registers => Undefined::TooShort,
         }
     }
 
@@ -258,6 +295,38 @@ impl Detector {
         Self::ALL
             .into_iter()
             .filter(|it| matches!(it, Self::Content | Self::Receiver) || it.definition().threshold.is_some())
+    }
+
+    /// Whether its score is of a whole pattern, and no mean over rows.
+    pub const fn is_of_whole(self) -> bool {
+        matches!(
+            self,
+            Self::Positional
+                | Self::Receiver
+                | Self::Distance
+                | Self::Hue
+                | Self::Brightness
+                | Self::Monotone
+                | Self::Step
+                | Self::Alike
+                | Self::Common
+        )
+    }
+
+    /// Whether it looks for some keys behind each query, of which uniform attention has a share, too.
+    pub const fn is_of_keys(self) -> bool {
+        matches!(
+            self,
+            Self::Last
+                | Self::Copied
+                | Self::CopiedNext
+                | Self::Translated
+                | Self::TranslatedNext
+                | Self::Neighbours
+                | Self::Row
+                | Self::Column
+                | Self::Registers
+        )
     }
 
     /// Whether it looks for earlier copies of a token: in a text that repeats at one distance, heads that look at a

@@ -2,6 +2,7 @@
 //!
 //! A detector looks at patterns alone. It says what a head attends to, not what the model uses it for.
 
+mod cross;
 mod definition;
 mod frequency;
 mod image;
@@ -9,12 +10,12 @@ mod kinds;
 mod sentences;
 mod text;
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use crate::{
     analysis::attention,
     analysis::explain::report::{LabQuestion, MethodSpec},
-    capture::{Capture, ImageInfo, Matrix},
+    capture::{Capture, ImageInfo, Matrix, Token},
     ids::{HeadId, StackKind},
 };
 
@@ -22,6 +23,7 @@ pub use definition::{Definition, Detector};
 pub use frequency::{KeyCounts, TokenCounts, on_rarest};
 pub use kinds::{HeadKinds, KindRanking, kinds};
 
+use cross::LinkedTokens;
 use image::Patches;
 pub use text::{KnownToken, TokenFacts, known_token, largest_offset};
 
@@ -83,6 +85,16 @@ pub enum Undefined {
     NotCounted,
     /// All tokens that are seen are equally frequent.
     EquallyFrequent,
+    /// It is no attention of a decoder to what was read.
+    NotCross,
+    /// No token of one text stands in the other one.
+    NoCopy,
+    /// No token of one text goes with one of the other over the corpus.
+    NoPartner,
+    /// Regions of a picture lie anywhere.
+    NoRows,
+    /// There is no token between the class token and the patches.
+    NoRegisters,
 }
 
 impl fmt::Display for Undefined {
@@ -108,6 +120,11 @@ impl fmt::Display for Undefined {
             Self::NoVocabulary => "patches of a picture are no tokens of a vocabulary",
             Self::NotCausal => "queries see tokens after themselves",
             Self::FewSentences => "the text has fewer than eight sentences",
+            Self::NotCross => "it is no attention of a decoder to what was read",
+            Self::NoCopy => "no token stands in both texts",
+            Self::NoPartner => "no tokens of the two texts go together over the corpus",
+            Self::NoRows => "regions of a picture have no rows and columns",
+            Self::NoRegisters => "there is no register before the patches",
         })
     }
 }
@@ -129,6 +146,9 @@ pub struct Probe<'a> {
     facts: StackFacts,
 }
 
+/// Queries and keys.
+type Texts<'a> = (&'a [KnownToken<'a>], &'a [KnownToken<'a>]);
+
 /// What the scores of all heads of a stack share of one input.
 pub struct StackFacts {
     stack: StackKind,
@@ -137,14 +157,37 @@ pub struct StackFacts {
     causal: bool,
     /// `None` when the tokens are no patches.
     patches: Option<Patches>,
+    links: Links,
+    /// By detector of some keys and query: the keys that it looks for.
+    targets: BTreeMap<Detector, Vec<Vec<usize>>>,
+}
+
+/// What is known of the tokens of two sequences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Links {
+    /// There are no two sequences, or one is a picture.
+    No,
+    /// Which have the same text.
+    Copies,
+    /// Also which go together over a corpus.
+    Counted,
 }
 
 impl<'a> Probe<'a> {
     /// Looks at a stack of a capture.
     pub fn new(capture: &'a Capture, stack: StackKind) -> Self {
+        Self::over(capture, stack, None)
+    }
+
+    /// Looks at a stack of a capture of a corpus in which tokens were counted, where they were.
+    pub fn over(capture: &'a Capture, stack: StackKind, counts: Option<&TokenCounts>) -> Self {
         let causal = !stack.is_between() && capture.model().stack(stack).is_some_and(|spec| spec.causal);
-        let tokens = TokenFacts::new(capture.query_tokens(stack), capture.key_tokens(stack), causal);
-        Self { capture, facts: StackFacts::new(stack, tokens, causal, picture_of(capture, stack)) }
+        let known = |tokens: &'a [Token]| tokens.iter().map(known_token).collect::<Vec<_>>();
+        let texts = (&*known(capture.query_tokens(stack)), &*known(capture.key_tokens(stack)));
+        let tokens = TokenFacts::of(texts.0, texts.1, causal);
+        let facts = StackFacts::new(stack, tokens, causal, picture_of(capture, stack));
+        let sees = capture.picture_side().is_some_and(|side| [stack.query_side(), stack.key_side()].contains(&side));
+        Self { capture, facts: if sees { facts } else { facts.linked(texts, counts) } }
     }
 
     /// What all heads share.
@@ -184,7 +227,33 @@ impl<'a> Probe<'a> {
 impl StackFacts {
     /// Of a stack whose queries are patches of `image`, where one is given.
     pub fn new(stack: StackKind, tokens: TokenFacts, causal: bool, image: Option<&ImageInfo>) -> Self {
-        Self { stack, tokens, causal, patches: image.map(Patches::of) }
+        let patches = image.map(Patches::of);
+        let facts = Self { stack, tokens, causal, patches, links: Links::No, targets: BTreeMap::new() };
+        let of_patches = |detector, query| facts.patches.as_ref().and_then(|patches| patches.targets(detector, query));
+        let targets = facts.all_targets(&of_patches);
+        Self { targets, ..facts }
+    }
+
+    /// The same of two texts, where the stack is between two: with what goes together over a corpus, where that was counted.
+    #[must_use]
+    pub fn linked(self, (queries, keys): Texts<'_>, counts: Option<&TokenCounts>) -> Self {
+        if !self.stack.is_cross() {
+            return self;
+        }
+        let translations = counts.map(|counts| counts.translations(queries, keys));
+        let links = if counts.is_some() { Links::Counted } else { Links::Copies };
+        let of = LinkedTokens::of(queries, keys, translations);
+        let targets = self.all_targets(&|detector, query| of.targets(detector, query));
+        Self { links, targets, ..self }
+    }
+
+    /// What detectors of some keys look for behind every query.
+    fn all_targets(&self, of: &dyn Fn(Detector, usize) -> Option<Vec<usize>>) -> BTreeMap<Detector, Vec<Vec<usize>>> {
+        let all = |detector: Detector| {
+            let of_query = |query| of(detector, query).unwrap_or_default();
+            (detector, (0..self.tokens.n_queries()).map(of_query).collect())
+        };
+        Detector::ALL.into_iter().filter(|detector| detector.is_of_keys()).map(all).collect()
     }
 
     /// The stack.
@@ -212,20 +281,64 @@ impl StackFacts {
             _ if self.stack == StackKind::Chosen => Err(Undefined::SomeQueries),
             Detector::First | Detector::Content | Detector::Confidence => Ok(()),
             Detector::Special => there(self.tokens.has_special(), Undefined::NoSpecial),
-            _ if self.stack.is_between() => Err(Undefined::OtherSequence),
-            Detector::Distance | Detector::Hue | Detector::Brightness => {
-                there(self.patches.is_some(), Undefined::NoPatches)
+            Detector::Last
+            | Detector::Monotone
+            | Detector::Copied
+            | Detector::CopiedNext
+            | Detector::Translated
+            | Detector::TranslatedNext => self.check_links(detector),
+            Detector::Punctuation if self.patches.is_none() => {
+                there(!self.tokens.punctuation().is_empty(), Undefined::NoPunctuation)
             }
+            _ if self.stack.is_between() => Err(Undefined::OtherSequence),
+            Detector::Distance
+            | Detector::Hue
+            | Detector::Brightness
+            | Detector::Neighbours
+            | Detector::Step
+            | Detector::Row
+            | Detector::Column
+            | Detector::Alike
+            | Detector::Common
+            | Detector::Registers => self.check_patches(detector),
+            Detector::Itself => Ok(()),
             _ if self.patches.is_some() => Err(Undefined::NoOrder),
             Detector::Next => there(!self.causal, Undefined::Causal),
             Detector::Receiver if !self.causal => Err(Undefined::NotCausal),
             Detector::Receiver => there(self.tokens.sentences().are_enough(), Undefined::FewSentences),
-            Detector::Punctuation => there(!self.tokens.punctuation().is_empty(), Undefined::NoPunctuation),
             Detector::Previous
-            | Detector::Itself
             | Detector::Positional
             | Detector::Duplicate
-            | Detector::Induction => Ok(()),
+            | Detector::Induction
+            | Detector::Punctuation => Ok(()),
+        }
+    }
+
+    /// [`Self::check`] of what looks from one sequence to another.
+    fn check_links(&self, detector: Detector) -> Result<(), Undefined> {
+        if !self.stack.is_between() {
+            return Err(Undefined::OneSequence);
+        }
+        if !self.stack.is_cross() {
+            return Err(Undefined::NotCross);
+        }
+        match (self.links, detector) {
+            (Links::No, Detector::Last | Detector::Monotone) => Err(Undefined::NoOrder),
+            (Links::No, _) => Err(Undefined::NoVocabulary),
+            (Links::Copies, Detector::Translated | Detector::TranslatedNext) => Err(Undefined::NotCounted),
+            (Links::Copies | Links::Counted, _) => Ok(()),
+        }
+    }
+
+    /// [`Self::check`] of what looks between patches.
+    fn check_patches(&self, detector: Detector) -> Result<(), Undefined> {
+        let patches = self.patches.as_ref().ok_or(Undefined::NoPatches)?;
+        match detector {
+            Detector::Distance | Detector::Hue | Detector::Brightness | Detector::Common => Ok(()),
+            Detector::Registers if patches.has_registers() => Ok(()),
+            Detector::Registers => Err(Undefined::NoRegisters),
+            _ if patches.are_in_rows() => Ok(()),
+            _ => Err(Undefined::NoRows),
         }
     }
 
@@ -235,24 +348,56 @@ impl StackFacts {
     /// As [`Probe::score`].
     pub fn score_of(&self, detector: Detector, pattern: &Matrix) -> Result<f32, Undefined> {
         self.check(detector)?;
-        match detector {
-            Detector::Distance | Detector::Hue | Detector::Brightness => self.of_patches(detector, pattern),
-            Detector::Positional => self.tokens.positional(pattern).map(|share| share as f32),
-            Detector::Receiver => self.tokens.sentences().kurtosis(pattern).map(|kurtosis| kurtosis as f32),
-            _ => self.tokens.mean(detector, pattern).map(|mean| mean as f32),
+        if detector.is_of_whole() {
+            return self.of_whole(detector, pattern).map(|score| score as f32).ok_or(detector.nothing());
         }
-        .ok_or(detector.nothing())
+        let rows = pattern.rows().enumerate().filter_map(|(query, row)| self.of_row(detector, query, row));
+        let (sum, n) = rows.fold((0.0, 0usize), |(sum, n), score| (sum + score, n + 1));
+        if n > 0 { Ok((sum / n as f64) as f32) } else { Err(detector.nothing()) }
     }
 
-    /// The score of a pattern by a detector of patches; `None` of any other, and where there is nothing to tell.
-    pub fn of_patches(&self, detector: Detector, pattern: &Matrix) -> Option<f32> {
+    /// The score of one row of a pattern, `[key]`; `None` where the row does not qualify, and of detectors that look at
+    /// whole patterns.
+    pub fn of_row(&self, detector: Detector, query: usize, row: &[f32]) -> Option<f64> {
+        if !detector.is_of_keys() {
+            return self.tokens.of_row(detector, query, row);
+        }
+        let targets = self.targets(detector, query)?;
+        Some(targets.iter().filter_map(|key| row.get(*key)).map(|weight| f64::from(*weight)).sum())
+    }
+
+    /// The keys that a detector of some keys looks for behind a query; `None` of any other, and where there is no such key.
+    pub fn targets(&self, detector: Detector, query: usize) -> Option<&[usize]> {
+        self.targets.get(&detector)?.get(query).map(Vec::as_slice).filter(|keys| !keys.is_empty())
+    }
+
+    /// The score of a detector that looks at whole patterns `[query, key]`; `None` of any other, and where there is nothing
+    /// to tell.
+    pub fn of_whole(&self, detector: Detector, pattern: &Matrix) -> Option<f64> {
+        match detector {
+            Detector::Positional => self.tokens.positional(pattern),
+            Detector::Receiver => self.tokens.sentences().kurtosis(pattern),
+            Detector::Monotone => cross::monotone(pattern),
+            _ => self.of_patches(detector, pattern).map(f64::from),
+        }
+    }
+
+    fn of_patches(&self, detector: Detector, pattern: &Matrix) -> Option<f32> {
         let patches = self.patches.as_ref()?;
         match detector {
             Detector::Distance => patches.distance(pattern),
             Detector::Hue => patches.hue(pattern),
             Detector::Brightness => patches.brightness(pattern),
+            Detector::Step => patches.step(pattern),
+            Detector::Alike => patches.alike(pattern),
+            Detector::Common => patches.common(pattern).map(|(weight, _)| weight),
             _ => None,
         }
+    }
+
+    /// The weight on patches that all queries look at, and the share of the keys that they are.
+    pub fn common(&self, pattern: &Matrix) -> Option<(f32, f32)> {
+        self.patches.as_ref()?.common(pattern)
     }
 }
 

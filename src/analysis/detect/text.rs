@@ -32,15 +32,6 @@ pub struct TokenFacts {
 
 impl TokenFacts {
     /// Of the queries and keys of a stack; the first query of a causal one sees itself alone.
-    pub fn new(queries: &[Token], keys: &[Token], causal: bool) -> Self {
-        Self::of(
-            &queries.iter().map(known_token).collect::<Vec<_>>(),
-            &keys.iter().map(known_token).collect::<Vec<_>>(),
-            causal,
-        )
-    }
-
-    /// The same of texts with ids and whether they are special tokens.
     pub fn of(queries: &[KnownToken<'_>], keys: &[KnownToken<'_>], causal: bool) -> Self {
         let positions = |wanted: &dyn Fn(&KnownToken<'_>) -> bool| {
             keys.iter().enumerate().filter(|(_, token)| wanted(token)).map(|(at, _)| at).collect()
@@ -65,6 +56,11 @@ impl TokenFacts {
     /// The sentences of a causal stack.
     pub const fn sentences(&self) -> &Sentences {
         &self.sentences
+    }
+
+    /// Number of queries.
+    pub const fn n_queries(&self) -> usize {
+        self.special[0].len()
     }
 
     /// Positions of keys that are full stops or commas.
@@ -98,8 +94,8 @@ impl TokenFacts {
         self.copies(query).map(|copy| copy + 1).filter(move |follower| *follower < query)
     }
 
-    /// The score of one row of a pattern, `[key]`; `None` where the row does not qualify. [`Detector::Positional`],
-    /// [`Detector::Receiver`] and the detectors of patches have none: they are no means over rows.
+    /// The score of one row of a pattern, `[key]`, by a detector of one sequence; `None` where the row does not qualify, and
+    /// of any other detector.
     pub fn of_row(&self, detector: Detector, query: usize, row: &[f32]) -> Option<f64> {
         let at = |key: usize| row.get(key).copied().map(f64::from);
         let on = |keys: &[usize]| Some(keys.iter().filter_map(|key| at(*key)).sum());
@@ -114,9 +110,7 @@ impl TokenFacts {
             Detector::Special => on(&self.special_keys),
             Detector::Content => self.largest(query, row, 1).filter(|_| self.has_choice(query)),
             Detector::Confidence => self.largest(query, row, 0),
-            Detector::Positional | Detector::Receiver | Detector::Distance | Detector::Hue | Detector::Brightness => {
-                None
-            }
+            _ => None,
         }
     }
 
@@ -127,13 +121,6 @@ impl TokenFacts {
         }
         let seen = row.iter().enumerate().skip(first).filter(|(key, _)| !self.is_special_key(*key));
         seen.map(|(_, weight)| *weight).max_by(f32::total_cmp).map(f64::from)
-    }
-
-    /// The mean over the rows that qualify, and how many do.
-    pub fn mean(&self, detector: Detector, pattern: &Matrix) -> Option<f64> {
-        let rows = pattern.rows().enumerate().filter_map(|(query, row)| self.of_row(detector, query, row));
-        let (sum, n) = rows.fold((0.0, 0usize), |(sum, n), score| (sum + score, n + 1));
-        (n > 0).then(|| sum / n as f64)
     }
 
     /// The share of queries with a choice whose largest weight is at one and the same distance from them, other than 0:
@@ -185,8 +172,20 @@ mod tests {
         ids.iter().map(|&id| Token { id: Some(id), ..Token::default() }).collect()
     }
 
+    fn known(tokens: &[Token]) -> Vec<KnownToken<'_>> {
+        tokens.iter().map(known_token).collect()
+    }
+
     fn facts(ids: &[u32], causal: bool) -> TokenFacts {
-        TokenFacts::new(&tokens(ids), &tokens(ids), causal)
+        let tokens = tokens(ids);
+        TokenFacts::of(&known(&tokens), &known(&tokens), causal)
+    }
+
+    /// The mean over the rows that qualify.
+    fn mean(facts: &TokenFacts, detector: Detector, pattern: &Matrix) -> Option<f64> {
+        let rows = pattern.rows().enumerate().filter_map(|(query, row)| facts.of_row(detector, query, row));
+        let scores: Vec<f64> = rows.collect();
+        (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
     }
 
     fn matrix(rows: &[&[f32]]) -> Matrix {
@@ -209,19 +208,19 @@ mod tests {
         }
         let rows: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
         let repeated = facts(&[9, 5, 6, 7, 5, 6, 7], true);
-        near(repeated.mean(Detector::Induction, &matrix(&rows)), 0.7);
-        near(repeated.mean(Detector::Duplicate, &matrix(&rows)), 0.0);
+        near(mean(&repeated, Detector::Induction, &matrix(&rows)), 0.7);
+        near(mean(&repeated, Detector::Duplicate, &matrix(&rows)), 0.0);
         let other = facts(&[0, 1, 2, 3, 4, 5, 6], true);
-        assert_eq!(other.mean(Detector::Induction, &matrix(&rows)), None, "no token repeats");
+        assert_eq!(mean(&other, Detector::Induction, &matrix(&rows)), None, "no token repeats");
     }
 
     #[test]
     fn a_token_right_after_its_copy_is_no_induction_but_attention_to_itself() {
         let pattern = matrix(&[&[1.0, 0.0, 0.0, 0.0], &[0.5, 0.5, 0.0, 0.0], &[0.1, 0.2, 0.7, 0.0], &[0.25; 4]]);
-        assert_eq!(facts(&[9, 5, 5, 6], true).mean(Detector::Induction, &pattern), None);
-        near(facts(&[9, 5, 5, 6], true).mean(Detector::Duplicate, &pattern), 0.2);
+        assert_eq!(mean(&facts(&[9, 5, 5, 6], true), Detector::Induction, &pattern), None);
+        near(mean(&facts(&[9, 5, 5, 6], true), Detector::Duplicate, &pattern), 0.2);
         // Of three copies the last one follows the first at a distance, and the second at none.
-        near(facts(&[5, 5, 5, 6], true).mean(Detector::Induction, &pattern), 0.2);
+        near(mean(&facts(&[5, 5, 5, 6], true), Detector::Induction, &pattern), 0.2);
     }
 
     #[test]
@@ -234,32 +233,33 @@ mod tests {
             &[0.2, 0.1, 0.1, 0.1, 0.5],
         ]);
         let five = |causal| facts(&[1, 2, 3, 4, 5], causal);
-        let mean = |detector| five(false).mean(detector, &pattern);
+        let of = |detector| mean(&five(false), detector, &pattern);
         // Sums over the diagonals of Clark et al.'s example: 1.3, 0.85 and 1.4.
-        near(mean(Detector::Itself), 1.3 / 5.0);
-        near(mean(Detector::Next), 0.85 / 4.0);
-        near(mean(Detector::Previous), 1.4 / 4.0);
-        near(mean(Detector::First), 0.19);
-        near(five(true).mean(Detector::Itself, &pattern), 0.8 / 4.0);
+        near(of(Detector::Itself), 1.3 / 5.0);
+        near(of(Detector::Next), 0.85 / 4.0);
+        near(of(Detector::Previous), 1.4 / 4.0);
+        near(of(Detector::First), 0.19);
+        near(mean(&five(true), Detector::Itself, &pattern), 0.8 / 4.0);
         // The largest weights are 0, +1, −1, −1 and 0 away.
         near(five(false).positional(&pattern), 0.4);
         near(five(true).positional(&pattern), 0.5);
         assert_eq!(facts(&[1], false).positional(&matrix(&[&[1.0]])), None);
         near(facts(&[1, 2], false).positional(&matrix(&[&[0.5, 0.5], &[0.5, 0.5]])), 0.0);
-        near(mean(Detector::Confidence), (0.5 + 0.5 + 0.6 + 0.6 + 0.5) / 5.0);
+        near(of(Detector::Confidence), (0.5 + 0.5 + 0.6 + 0.6 + 0.5) / 5.0);
     }
 
     #[test]
     fn what_lies_on_the_first_key_and_on_special_ones_is_no_content() {
         let special = |special: bool| Token { special, ..Token::default() };
         let tokens = [false, false, true, false].map(special);
-        let content = |pattern: &Matrix| TokenFacts::new(&tokens, &tokens, true).mean(Detector::Content, pattern);
+        let all = TokenFacts::of(&known(&tokens), &known(&tokens), true);
+        let content = |pattern: &Matrix| mean(&all, Detector::Content, pattern);
         let sink =
             matrix(&[&[1.0, 0.0, 0.0, 0.0], &[0.9, 0.1, 0.0, 0.0], &[0.2, 0.1, 0.7, 0.0], &[0.6, 0.1, 0.1, 0.2]]);
         // The second and the last query; the third is special.
         near(content(&sink), 0.15);
         near(content(&matrix(&[&[1.0, 0.0, 0.0, 0.0], &[0.2, 0.8, 0.0, 0.0], &[0.0; 4], &[0.1, 0.6, 0.3, 0.0]])), 0.7);
-        let alone = TokenFacts::new(&tokens[..1], &tokens[..1], true);
-        assert_eq!(alone.mean(Detector::Content, &matrix(&[&[1.0]])), None, "one token sees nothing else");
+        let alone = TokenFacts::of(&known(&tokens[..1]), &known(&tokens[..1]), true);
+        assert_eq!(mean(&alone, Detector::Content, &matrix(&[&[1.0]])), None, "one token sees nothing else");
     }
 }

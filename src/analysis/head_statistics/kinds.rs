@@ -1,7 +1,7 @@
-//! Known kinds of heads: their detectors, row by row, and those of patches and sentences, input by input.
+//! Known kinds of heads: their detectors, row by row, and those of whole patterns, input by input.
 
 use super::{
-    metric::Metric,
+    metric::{Metric, Quantity},
     row::{SeenRow, Tallies},
 };
 use crate::{
@@ -11,24 +11,25 @@ use crate::{
 
 /// Adds what detectors say of a row.
 pub fn add(row: &SeenRow<'_>, tallies: &mut Tallies<'_>) {
-    for detector in Detector::ALL {
+    for detector in Detector::ALL.into_iter().filter(|detector| !detector.is_of_whole()) {
         let metric = Metric::Kind(detector);
         if tallies.is_defined(metric) {
-            tallies.add_kind(metric, row.tokens.of_row(detector, row.query, row.weights));
+            tallies.add_kind(metric, row.facts.of_row(detector, row.query, row.weights));
         }
     }
 }
 
-/// Adds what detectors of patches and sentences say of a whole pattern, which counts as one.
+/// Adds what detectors say of a whole pattern, which counts as one; that of one distance is of all inputs together.
 pub fn add_whole(facts: &StackFacts, pattern: &Matrix, tallies: &mut Tallies<'_>) {
-    let receiver = Metric::Kind(Detector::Receiver);
-    if tallies.is_defined(receiver) {
-        tallies.add_kind(receiver, facts.tokens().sentences().kurtosis(pattern));
-    }
-    for detector in [Detector::Distance, Detector::Hue, Detector::Brightness] {
+    for detector in Detector::ALL.into_iter().filter(|it| it.is_of_whole() && *it != Detector::Positional) {
         let metric = Metric::Kind(detector);
         if tallies.is_defined(metric) {
-            tallies.add_kind(metric, facts.of_patches(detector, pattern).map(f64::from));
+            tallies.add_kind(metric, facts.of_whole(detector, pattern));
         }
+    }
+    if tallies.has(Quantity::CommonGain)
+        && let Some((weight, share)) = facts.common(pattern)
+    {
+        tallies.add(Quantity::CommonGain, f64::from(weight - share));
     }
 }

@@ -46,6 +46,16 @@ pub enum Quantity {
     ScoreZ,
     Activation,
     Largest,
+    LastGain,
+    CopiedGain,
+    CopiedNextGain,
+    TranslatedGain,
+    TranslatedNextGain,
+    NeighboursGain,
+    RowGain,
+    ColumnGain,
+    CommonGain,
+    RegistersGain,
 }
 
 vocabulary! {
@@ -88,6 +98,45 @@ vocabulary! {
         special keys, on average over inputs"),
     Largest("largest", "Largest weight", "The largest weight of any pair of an input, on average over inputs: the first query \
         of a causal head has no choice, so that it is 1 there"),
+    LastGain("last-gain", "Last token, over chance", "Weight on the last key of the other sequence, less what uniform attention \
+        over the visible keys has there"),
+    CopiedGain("copied-gain", "Copied token, over chance", "Weight on copies of the query’s own token, less what uniform attention \
+        over the visible keys has there"),
+    CopiedNextGain("copied-next-gain", "Copied token to come, over chance", "Weight on copies of the token behind the query, less \
+        what uniform attention over the visible keys has there"),
+    TranslatedGain("translated-gain", "Translated token, over chance", "Weight on what goes with the query’s own token, less what \
+        uniform attention over the visible keys has there"),
+    TranslatedNextGain("translated-next-gain", "Translated token to come, over chance", "Weight on what goes with the token behind \
+        the query, less what uniform attention over the visible keys has there"),
+    NeighboursGain("neighbours-gain", "Neighbouring patches, over chance", "Weight on the patches around the query’s own one, less \
+        what uniform attention over the visible keys has there"),
+    RowGain("row-gain", "Same row, over chance", "Weight on the other patches of the query’s row, less what uniform attention over \
+        the visible keys has there"),
+    ColumnGain("column-gain", "Same column, over chance", "Weight on the other patches of the query’s column, less what uniform \
+        attention over the visible keys has there"),
+    CommonGain("common-gain", "Same patches for all, over chance", "Weight on the patches that receive far more than others, less \
+        their share of all keys"),
+    RegistersGain("registers-gain", "Registers, over chance", "Weight on registers, less what uniform attention over the visible \
+        keys has there"),
+}
+
+impl Quantity {
+    /// The detector of some keys whose score it is, less what uniform attention has.
+    pub const fn over_chance(self) -> Option<Detector> {
+        match self {
+            Self::LastGain => Some(Detector::Last),
+            Self::CopiedGain => Some(Detector::Copied),
+            Self::CopiedNextGain => Some(Detector::CopiedNext),
+            Self::TranslatedGain => Some(Detector::Translated),
+            Self::TranslatedNextGain => Some(Detector::TranslatedNext),
+            Self::NeighboursGain => Some(Detector::Neighbours),
+            Self::RowGain => Some(Detector::Row),
+            Self::ColumnGain => Some(Detector::Column),
+            Self::CommonGain => Some(Detector::Common),
+            Self::RegistersGain => Some(Detector::Registers),
+            _ => None,
+        }
+    }
 }
 
 impl From<Detector> for Metric {
@@ -209,15 +258,19 @@ impl Metric {
             Self::Kind(detector) => detector.nothing(),
             Self::Of(Quantity::InductionGain) => Undefined::NoRepetition,
             Self::Of(Quantity::Rare | Quantity::RareGain) => Undefined::EquallyFrequent,
-            Self::Of(_) => Undefined::TooShort,
+            Self::Of(quantity) => match quantity.over_chance() {
+                Some(detector) => detector.nothing(),
+                None => Undefined::TooShort,
+            },
         }
     }
 
     /// What one count of its `n` is.
     pub const fn counts(self) -> &'static str {
         match self {
-            Self::Kind(Detector::Receiver | Detector::Distance | Detector::Hue | Detector::Brightness)
-            | Self::Of(Quantity::Activation | Quantity::Largest) => "input",
+            Self::Kind(Detector::Positional) => "row",
+            Self::Kind(detector) if detector.is_of_whole() => "input",
+            Self::Of(Quantity::Activation | Quantity::Largest | Quantity::CommonGain) => "input",
             _ => "row",
         }
     }

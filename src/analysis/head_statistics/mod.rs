@@ -209,6 +209,16 @@ fn check(metric: Metric, of: &StackFacts, rows: RowFacts) -> Result<(), Undefine
         Quantity::DistanceOffFirst | Quantity::Local => of.check(Detector::Previous),
         Quantity::DelimiterRatio => of.check(Detector::Punctuation),
         Quantity::InductionGain => of.check(Detector::Induction),
+        Quantity::LastGain
+        | Quantity::CopiedGain
+        | Quantity::CopiedNextGain
+        | Quantity::TranslatedGain
+        | Quantity::TranslatedNextGain
+        | Quantity::NeighboursGain
+        | Quantity::RowGain
+        | Quantity::ColumnGain
+        | Quantity::CommonGain
+        | Quantity::RegistersGain => quantity.over_chance().map_or(Ok(()), |detector| of.check(detector)),
         Quantity::Rare | Quantity::RareGain => {
             there(!of.is_of_patches(), Undefined::NoVocabulary)?;
             of.check(Detector::Confidence)?;
@@ -264,9 +274,10 @@ impl StackStatistics {
     fn add(&mut self, capture: &Capture, counts: Option<&TokenCounts>) {
         let ids = self.ids();
         let rows = RowFacts::of(capture, &ids);
+        let facts = Probe::over(capture, self.stack, counts).into_facts();
         let keys = || capture.key_tokens(self.stack).iter().map(known_token);
         let counts = counts.map(|counts| counts.of(self.stack.key_side(), keys()));
-        let facts = InputFacts::new(Probe::new(capture, self.stack).into_facts(), rows, counts);
+        let facts = InputFacts::new(facts, rows, counts);
         let add = |(sums, id): (&mut HeadSums, HeadId)| {
             let Some(pattern) = attention::pattern(capture, id) else {
                 sums.activations.push(f32::NAN);
@@ -356,7 +367,7 @@ impl HeadSums {
             } else {
                 None
             };
-            let row = SeenRow { query, n_queries, weights, logs, seen, scores, sink, tokens, counts };
+            let row = SeenRow { query, n_queries, weights, logs, seen, scores, sink, facts: of, counts };
             kinds::add(&row, &mut tallies);
             spread::add(&row, &mut tallies);
             distances::add(&row, &mut tallies);

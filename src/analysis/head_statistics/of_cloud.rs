@@ -145,19 +145,26 @@ fn facts(cloud: &PointCloud, stack: StackKind, causal: bool) -> Vec<InputFacts> 
     let keys_of = |segment: &crate::projection::correlation::InputSegment| {
         segment.keys.clone().filter_map(|point| token(side, point)).collect::<Vec<_>>()
     };
+    let queries_of = |segment: &crate::projection::correlation::InputSegment| {
+        segment.queries.clone().filter_map(|point| token(stack.query_side(), point)).collect::<Vec<_>>()
+    };
     let mut counts = TokenCounts::default();
-    cloud.segments(stack).iter().for_each(|segment| counts.add(side, keys_of(segment).into_iter()));
+    for segment in &cloud.segments(stack) {
+        let queries = stack.is_between().then(|| (stack.query_side(), queries_of(segment)));
+        counts.add(queries.into_iter().chain([(side, keys_of(segment))]));
+    }
     let of = |segment: &crate::projection::correlation::InputSegment| {
-        let queries: Vec<_> = segment.queries.clone().filter_map(|point| token(stack.query_side(), point)).collect();
-        let keys = keys_of(segment);
-        let counts = Some(counts.of(side, keys.iter().copied()));
+        let (queries, keys) = (queries_of(segment), keys_of(segment));
+        let of_keys = Some(counts.of(side, keys.iter().copied()));
         let tokens = TokenFacts::of(&queries, &keys, causal);
         // The last token of a picture is a patch.
         let image = segment.queries.clone().last().and_then(|point| cloud.place(stack.query_side(), point));
+        let sees = [stack.query_side(), side].into_iter().any(|side| cloud.has_patches(side));
         let facts = StackFacts::new(stack, tokens, causal, image.map(|(image, _)| image));
+        let facts = if sees { facts } else { facts.linked((&queries, &keys), Some(&counts)) };
         match cloud {
-            PointCloud::Input(capture) => InputFacts::new(facts, RowFacts::of(capture, &cloud.heads(stack)), counts),
-            PointCloud::Inputs(_) | PointCloud::Positions(_) => InputFacts::new(facts, RowFacts::WHOLE, counts),
+            PointCloud::Input(capture) => InputFacts::new(facts, RowFacts::of(capture, &cloud.heads(stack)), of_keys),
+            PointCloud::Inputs(_) | PointCloud::Positions(_) => InputFacts::new(facts, RowFacts::WHOLE, of_keys),
         }
     };
     cloud.segments(stack).iter().map(of).collect()

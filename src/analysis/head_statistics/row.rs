@@ -5,7 +5,7 @@ use super::{
     moments::Tally,
 };
 use crate::analysis::{
-    detect::TokenFacts,
+    detect::StackFacts,
     stats::{Choices, logarithm},
 };
 
@@ -24,7 +24,7 @@ pub struct SeenRow<'a> {
     pub scores: Option<&'a [f32]>,
     /// What went to a learned sink, where there is one.
     pub sink: Option<f64>,
-    pub tokens: &'a TokenFacts,
+    pub facts: &'a StackFacts,
     /// How often the token of each key is in the corpus, `[key]`, where that was counted.
     pub counts: Option<&'a [Option<u32>]>,
 }

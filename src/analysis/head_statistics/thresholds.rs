@@ -7,16 +7,29 @@ use serde::{Deserialize, Serialize};
 use super::{Metric, N_METRICS};
 use crate::options::one_of;
 
+/// So many metrics call heads something.
+const N_KINDS: usize = {
+    let (mut n, mut at) = (0, 0);
+    while at < N_METRICS {
+        if Metric::ALL[at].threshold().is_some() {
+            n += 1;
+        }
+        at += 1;
+    }
+    n
+};
+
 /// Thresholds of known kinds of heads: those that were moved, and else the usual ones.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "BTreeMap<Metric, f32>", try_from = "BTreeMap<Metric, f32>")]
 pub struct Thresholds {
-    moved: [Option<f32>; N_METRICS],
+    /// In the order of [`Metric::kinds`].
+    moved: [Option<f32>; N_KINDS],
 }
 
 impl Default for Thresholds {
     fn default() -> Self {
-        Self { moved: [None; N_METRICS] }
+        Self { moved: [None; N_KINDS] }
     }
 }
 
@@ -24,19 +37,24 @@ impl Thresholds {
     /// The number from which a head is called so; none where a metric calls it nothing.
     pub fn of(&self, metric: Metric) -> Option<f32> {
         let (usual, _) = metric.threshold()?;
-        Some(self.moved[metric.slot()].unwrap_or(usual))
+        let moved = Self::place(metric).and_then(|place| self.moved[place]);
+        Some(moved.unwrap_or(usual))
     }
 
     /// Moves a threshold; back to its usual place where it is the same.
     pub fn set(&mut self, metric: Metric, from: f32) {
-        if let Some((usual, _)) = metric.threshold() {
-            self.moved[metric.slot()] = Some(from).filter(|from| (from - usual).abs() > f32::EPSILON);
+        if let Some(((usual, _), place)) = metric.threshold().zip(Self::place(metric)) {
+            self.moved[place] = Some(from).filter(|from| (from - usual).abs() > f32::EPSILON);
         }
+    }
+
+    fn place(metric: Metric) -> Option<usize> {
+        Metric::kinds().position(|kind| kind == metric)
     }
 
     /// Those that were moved.
     pub fn moved(&self) -> impl Iterator<Item = (Metric, f32)> {
-        Metric::kinds().filter_map(|metric| Some((metric, self.moved[metric.slot()]?)))
+        Metric::kinds().zip(self.moved).filter_map(|(metric, from)| Some((metric, from?)))
     }
 
     /// Those that were moved, as [`Self::from_text`] reads them.

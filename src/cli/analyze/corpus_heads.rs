@@ -10,7 +10,11 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use super::{contrast_heads, document, heads::HeadsOptions, write};
+use super::{
+    contrast_heads, document,
+    heads::{HeadsOptions, undefined_text},
+    write,
+};
 use crate::{
     analysis::{
         detect,
@@ -411,7 +415,7 @@ fn table(tables: &[StackTable], how: &CorpusHeadsOptions, n_left_out: usize) -> 
         let queries = grouped(table.n_queries as usize);
         writeln!(text, "\n{}, {} heads, {queries} queries", table.stack, table.heads.len()).ok();
         for column in table.columns.iter().filter(|column| how.wants(column.metric)) {
-            write!(text, "  {:<18}", column.metric.name()).ok();
+            write!(text, "  {:<20}", column.metric.name()).ok();
             for at in column.order().into_iter().take(N_BEST) {
                 let Some(cell) = column.cells[at] else { continue };
                 let holds =
@@ -429,9 +433,7 @@ fn table(tables: &[StackTable], how: &CorpusHeadsOptions, n_left_out: usize) -> 
             }
             text.push('\n');
         }
-        for (metric, reason) in table.undefined.iter().filter(|(metric, _)| how.wants(*metric)) {
-            writeln!(text, "  {:<18}  not defined: {reason}", metric.name()).ok();
-        }
+        text.push_str(&undefined(table, how));
         let families = how.families(table);
         if let Some(silhouette) = families.mean_silhouette() {
             let silhouette = decimal_text(silhouette);
@@ -447,6 +449,12 @@ fn table(tables: &[StackTable], how: &CorpusHeadsOptions, n_left_out: usize) -> 
     text
 }
 
+/// The numbers that no head of a stack has, with the reasons.
+fn undefined(table: &StackTable, how: &CorpusHeadsOptions) -> String {
+    let wanted = table.undefined.iter().filter(|(metric, _)| how.wants(*metric));
+    undefined_text(wanted.map(|(metric, reason)| (metric.name(), *reason)))
+}
+
 /// All numbers of one head, with their ranks.
 fn of_head(tables: &[StackTable], how: &CorpusHeadsOptions, layer: usize, head: usize) -> Result<String, CliError> {
     let mut text = String::new();
@@ -457,19 +465,12 @@ fn of_head(tables: &[StackTable], how: &CorpusHeadsOptions, layer: usize, head: 
         let kinds = if kinds.is_empty() { "no known kind".to_owned() } else { kinds.join(", ") };
         writeln!(text, "{id} of {}: {kinds}", table.stack).ok();
         for metric in Metric::ALL.into_iter().filter(|metric| how.wants(*metric)) {
-            let reason = table.undefined.iter().find(|(known, _)| *known == metric);
-            match (table.cell(metric, id), reason) {
-                (Some(cell), _) => {
-                    let (rank, n) = (cell.rank_text(), cell.statistic.n_rows as usize);
-                    let of = counted(n, metric.counts());
-                    writeln!(text, "  {:<18} {:>16}, {rank}, {of}", metric.name(), cell.text()).ok();
-                }
-                (None, Some((_, reason))) => {
-                    writeln!(text, "  {:<18} not defined: {reason}", metric.name()).ok();
-                }
-                (None, None) => {}
-            }
+            let Some(cell) = table.cell(metric, id) else { continue };
+            let (rank, n) = (cell.rank_text(), cell.statistic.n_rows as usize);
+            let of = counted(n, metric.counts());
+            writeln!(text, "  {:<20} {:>16}, {rank}, {of}", metric.name(), cell.text()).ok();
         }
+        text.push_str(&undefined(table, how));
         let similar = Fingerprints::of(table).similar_to(id, N_SIMILAR);
         if !similar.is_empty() {
             writeln!(

@@ -14,7 +14,7 @@ use super::{
     document, write,
 };
 use crate::{
-    analysis::detect::{self, Definition, Detector, Probe, stack_scores},
+    analysis::detect::{self, Definition, Detector, Probe, Undefined, stack_scores},
     capture::Capture,
     cli::{
         CliError,
@@ -203,7 +203,7 @@ fn table(scored: &[Scored], captures: &[Capture]) -> String {
         let stack = of_stack[0].stack;
         writeln!(text, "\n{stack}").ok();
         for entry in of_stack {
-            write!(text, "  {:<12}", entry.detector.name()).ok();
+            write!(text, "  {:<16}", entry.detector.name()).ok();
             for (head, score) in entry.ranked().iter().take(N_BEST) {
                 let mark = if entry.detector.holds(*score) { '*' } else { ' ' };
                 write!(text, "  {:<6} {:>7}{mark}", head.to_string(), decimal_text(*score)).ok();
@@ -224,9 +224,18 @@ fn undefined(captures: &[Capture], scored: &[Scored], stack: StackKind) -> Strin
     let probe = Probe::new(capture, stack);
     let is_silent = |detector: &Detector| scored.iter().all(|entry| entry.detector != *detector);
     let silent = Detector::ALL.into_iter().filter(is_silent);
-    let line = |detector: Detector| {
-        let why = probe.score(detector, 0, 0).err()?;
-        Some(format!("  {:<12}  not defined: {why}\n", detector.name()))
-    };
-    silent.filter_map(line).collect()
+    undefined_text(silent.filter_map(|detector| Some((detector.name(), probe.score(detector, 0, 0).err()?))))
+}
+
+/// Numbers that are not defined, with the reason: a line for each reason.
+pub(super) fn undefined_text(numbers: impl Iterator<Item = (&'static str, Undefined)>) -> String {
+    let mut by_reason: Vec<(Undefined, Vec<&str>)> = Vec::new();
+    for (name, reason) in numbers {
+        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => by_reason.push((reason, vec![name])),
+        }
+    }
+    let line = |(reason, names): (Undefined, Vec<&str>)| format!("  not defined, as {reason}: {}\n", names.join(", "));
+    by_reason.into_iter().map(line).collect()
 }

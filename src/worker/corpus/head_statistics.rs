@@ -14,7 +14,8 @@ use crate::{
     capture::{Capture, Site},
     corpus::list::InputList,
     digest::sha256,
-    model::{Cancelled, Control, Encoded, Logits, Model, Preparation, Progress, RunPlan, Sites, Stage},
+    ids::{Side, StackKind},
+    model::{Cancelled, Control, Encoded, Logits, Model, ModelError, Preparation, Progress, RunPlan, Sites, Stage},
     protocol::LeftOut,
     worker::disk_cache::Fingerprint,
 };
@@ -90,16 +91,26 @@ struct StateHeader {
     place: PassPlace,
 }
 
-/// Counts the tokens of a list; inputs that cannot be read are left out, and are so again in the pass.
+/// Counts the tokens of a list; inputs that cannot be read are left out, and are so again in the pass. What a decoder writes by
+/// itself is written for it first.
 fn counted(order: StatisticsOrder<'_>, control: &Control<'_>) -> Result<TokenCounts, Cancelled> {
     let mut counts = TokenCounts::default();
     let items = &order.list.items;
+    let writes = order.model.spec().stack(StackKind::Cross).is_some();
+    let plan = RunPlan { sites: Sites::NONE, logits: Logits::Skip, ..RunPlan::default() };
     for (source, item) in items.iter().enumerate().filter(|(_, item)| item.content.text().is_some()) {
         control(Progress { stage: Stage::Encode, done: source, total: items.len() })?;
-        let Ok(encoded) = order.model.encode(&input_of(&item.content, order.how)) else { continue };
-        for (side, tokens) in &encoded.tokens {
-            counts.add(*side, tokens.iter().map(known_token));
+        let Ok(mut encoded) = order.model.encode(&input_of(&item.content, order.how)) else { continue };
+        if writes && !encoded.tokens.contains_key(&Side::Decoder) {
+            match order.model.forward(&encoded, &plan, &|_| {
+                control(Progress { stage: Stage::Encode, done: source, total: items.len() })
+            }) {
+                Ok(capture) => drop(encoded.tokens.insert(Side::Decoder, capture.tokens(Side::Decoder).to_vec())),
+                Err(ModelError::Cancelled(stop)) => return Err(stop),
+                Err(_) => continue,
+            }
         }
+        counts.add(encoded.tokens.iter().map(|(side, tokens)| (*side, tokens.iter().map(known_token).collect())));
     }
     Ok(counts)
 }
