@@ -11,7 +11,7 @@ use crate::{
         head_statistics::{Families, Metric, RankedStatistic, StackTable, Thresholds},
     },
     figure::{
-        chart::SeriesShape,
+        chart::{Chart, SeriesShape},
         font::Align,
         list::{Line, Rgba},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
@@ -45,6 +45,8 @@ use layout::AtlasLayout;
 
 /// Numbers closer than this are left out.
 const LABEL_PT: f32 = 18.0;
+/// Height of a line of the legend of the points.
+const LEGEND_LINE_PT: f32 = 3.5 * GRID;
 /// Side of the mark on the cell of a head that differs.
 const DIFFERS_PT: f32 = 4.0;
 
@@ -206,10 +208,21 @@ impl AtlasScene {
     }
 
     fn draw_points(&self, layout: &AtlasLayout, pen: &mut Pen<'_>) {
-        let (rect, chart) = (layout.plot, self.chart(&pen.palette));
-        let (axes, weak) = (chart.axes(rect), pen.palette.text_weak);
-        let title = rect.left_top() - vec2(0.0, 7.5 * GRID);
+        let chart = self.chart(&pen.palette);
+        let title = layout.plot.left_top() - vec2(0.0, 7.5 * GRID);
         pen.text(&chart.y.title, SMALL, pen.palette.text, title, Align::Left);
+        // What a legend needs more than one line for is taken from the points.
+        let legend = self.legend(&chart, layout.plot.width(), pen);
+        let first = layout.plot.top() - 2.5 * GRID;
+        let below = legend.len().saturating_sub(1) as f32 * LEGEND_LINE_PT;
+        let rect = layout.plot.with_min_y(layout.plot.top() + below);
+        for (nth, line) in legend.iter().enumerate() {
+            for (text, color, x) in line {
+                let at = pos2(rect.left() + x, first + nth as f32 * LEGEND_LINE_PT);
+                pen.text(text, SMALL, *color, at, Align::Left);
+            }
+        }
+        let (axes, weak) = (chart.axes(rect), pen.palette.text_weak);
         pen.frame(rect, 0.75, pen.palette.rule);
         for series in &chart.series {
             if series.shape == SeriesShape::Arrows {
@@ -233,26 +246,31 @@ impl AtlasScene {
         }
         let below = pos2(rect.right(), rect.bottom() + 6.0 * GRID);
         pen.text(&chart.x.title, SMALL, pen.palette.text, below, Align::Right);
-        let mut x = rect.left();
-        let channels = self.channels_text();
-        if !channels.is_empty() {
-            let words = pen.type_.fit(&channels, SMALL, rect.width()).into_owned();
-            pen.text(&words, SMALL, weak, pos2(x, rect.top() - 2.5 * GRID), Align::Left);
-            x += pen.type_.width(&words, SMALL) + 3.0 * GRID;
-        }
-        let mut named: Vec<&str> = Vec::new();
+    }
+
+    /// Lines of what arrows, colours and sizes stand for, each part with its colour and place in the line.
+    fn legend(&self, chart: &Chart, width: f32, pen: &mut Pen<'_>) -> Vec<Vec<(String, Rgba, f32)>> {
+        let channels = Some((self.channels_text(), pen.palette.text_weak)).filter(|(text, _)| !text.is_empty());
+        let mut parts: Vec<(String, Rgba)> = channels.into_iter().collect();
         for series in chart.series.iter().filter(|series| !series.name.is_empty()) {
             // Those that differ in size alone have one name.
-            if named.contains(&&*series.name) {
-                continue;
-            }
-            named.push(&series.name);
-            let width = pen.type_.width(&series.name, SMALL);
-            if x + width <= rect.right() {
-                pen.text(&series.name, SMALL, series.color, pos2(x, rect.top() - 2.5 * GRID), Align::Left);
-                x += width + 3.0 * GRID;
+            if parts.iter().all(|(known, _)| *known != series.name) {
+                parts.push((series.name.clone(), series.color));
             }
         }
+        let mut lines: Vec<Vec<(String, Rgba, f32)>> = Vec::new();
+        let mut x = f32::INFINITY;
+        for (text, color) in parts {
+            let text = pen.type_.fit(&text, SMALL, width).into_owned();
+            let of_text = pen.type_.width(&text, SMALL);
+            if x + of_text > width {
+                lines.push(Vec::new());
+                x = 0.0;
+            }
+            lines.last_mut().into_iter().for_each(|line| line.push((text.clone(), color, x)));
+            x += of_text + 3.0 * GRID;
+        }
+        lines
     }
 
     /// How many heads have a kind, of all.
