@@ -11,6 +11,7 @@ use super::{
     head_statistics::{ContrastedTables, Families, Fingerprints, StackTable, contrast_of_clouds, table_of_cloud},
     point_set::{PointSet, Spot},
     projection::{LayoutOptions, ProjectionOptions},
+    sae::CorpusFeatures,
     search::{self, Hits, RankedHead, SearchQuery},
     welch::Correction,
 };
@@ -58,6 +59,18 @@ pub enum CloudQuery {
     Page(HeadId),
     /// The file of a head, in a folder that was opened.
     Stored(StoredHead),
+    /// Which features of a dictionary fire where one does.
+    FiresWith(KnownFeatures, usize),
+}
+
+/// What was counted of the features of a dictionary.
+#[derive(Clone, Debug)]
+pub struct KnownFeatures(pub Arc<CorpusFeatures>);
+
+impl PartialEq for KnownFeatures {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// A head of a folder.
@@ -114,6 +127,8 @@ pub enum QuestionKind {
     Page,
     /// [`CloudQuery::Stored`].
     Stored,
+    /// [`CloudQuery::FiresWith`].
+    FiresWith,
 }
 
 /// Everything that an answer depends on.
@@ -148,6 +163,8 @@ pub enum CloudResult {
     Families(Arc<Families>),
     Page(Box<HeadPage>),
     Stored(Arc<HeadFile>),
+    /// Features with their correlations, the largest first.
+    FiresWith(Arc<Vec<(usize, f64)>>),
 }
 
 /// What a search found.
@@ -185,7 +202,8 @@ impl CloudResult {
             | Self::Search(_)
             | Self::Families(_)
             | Self::Page(_)
-            | Self::Stored(_) => None,
+            | Self::Stored(_)
+            | Self::FiresWith(_) => None,
         }
     }
 }
@@ -203,13 +221,14 @@ impl CloudQuery {
             Self::Families(..) => QuestionKind::Families,
             Self::Page(_) => QuestionKind::Page,
             Self::Stored(_) => QuestionKind::Stored,
+            Self::FiresWith(..) => QuestionKind::FiresWith,
         }
     }
 }
 
 impl QuestionKind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Proxies,
         Self::Plot,
         Self::Search,
@@ -219,18 +238,20 @@ impl QuestionKind {
         Self::Families,
         Self::Page,
         Self::Stored,
+        Self::FiresWith,
     ];
 }
 
 impl SurveyKey {
     /// Whether both speak of the same points, so that one answer can stand in for the other for a moment.
     pub fn is_about_the_same(&self, other: &Self) -> bool {
-        // The file of one head says nothing of another head, not for a moment.
-        let is_other_file = matches!(
-            (&self.question, &other.question),
-            (CloudQuery::Stored(one), CloudQuery::Stored(another)) if one != another
-        );
-        (self.cloud, self.stack) == (other.cloud, other.stack) && !is_other_file
+        // The file of one head says nothing of another head, nor a feature of another one, not for a moment.
+        let is_of_another = match (&self.question, &other.question) {
+            (CloudQuery::Stored(one), CloudQuery::Stored(another)) => one != another,
+            (CloudQuery::FiresWith(..), CloudQuery::FiresWith(..)) => self.question != other.question,
+            _ => false,
+        };
+        (self.cloud, self.stack) == (other.cloud, other.stack) && !is_of_another
     }
 
     /// Whether it is the page of a head.
@@ -258,7 +279,8 @@ impl Survey {
             | CloudQuery::Contrast(..)
             | CloudQuery::Families(..)
             | CloudQuery::Page(_)
-            | CloudQuery::Stored(_) => ProjectionOptions::default(),
+            | CloudQuery::Stored(_)
+            | CloudQuery::FiresWith(..) => ProjectionOptions::default(),
             _ => ProjectionOptions { layout: LayoutOptions::default(), ..self.options },
         };
         SurveyKey { cloud: self.cloud.id(), stack: self.stack, options, question: self.question.clone() }
@@ -283,6 +305,11 @@ impl Survey {
     /// One sentence: what is wrong with the question, or that there are no queries and keys.
     pub fn answer(&self, progress: &mut dyn FnMut(usize, usize) -> bool) -> Option<Result<CloudResult, String>> {
         let Self { cloud, stack, options, question } = self;
+        // What was counted needs no queries and keys.
+        if let CloudQuery::FiresWith(known, feature) = question {
+            let found = known.0.activations.correlated(*feature, known.0.d_sae);
+            return progress(1, 1).then(|| Ok(CloudResult::FiresWith(Arc::new(found))));
+        }
         if let Some(reason) = cloud.lacks(*stack, options.space) {
             return Some(Err(capitalised(&reason)));
         }
@@ -319,6 +346,7 @@ impl Survey {
             }
             // Whoever has the disk reads it.
             CloudQuery::Stored(stored) => Some(Err(format!("The file of {} was not read", stored.head))),
+            CloudQuery::FiresWith(..) => None,
             CloudQuery::Average(head, annotation) => average(cloud, *head, annotation.as_deref(), progress),
             CloudQuery::Search(search) => match search.find(cloud, *stack, options.space) {
                 Err(error) => Some(Err(error.to_string())),

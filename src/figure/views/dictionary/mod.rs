@@ -46,14 +46,17 @@ const NUMBER_PT: f32 = 14.0 * GRID;
 /// What the laboratory says of the feature in the input that is shown, or why it does not, as a sentence.
 pub type Told = Result<Arc<Report>, String>;
 
+/// Features with their correlations with another one, the largest first.
+pub type FiresWith = Arc<Vec<(usize, f64)>>;
+
 /// The page of a feature.
 #[derive(Clone, Debug)]
 pub struct FeatureScene {
     pub found: Arc<CorpusFeatures>,
     pub feature: usize,
     pub told: Told,
-    /// Features that fire where it fires, with their correlations.
-    correlated: Arc<[(usize, f64)]>,
+    /// Features that fire where it fires, with their correlations, the largest first; none until they are found.
+    fires_with: Option<FiresWith>,
     /// The tokens of the input that is shown.
     tokens: Arc<[String]>,
 }
@@ -85,18 +88,23 @@ struct PageParts {
 }
 
 impl FeatureScene {
-    /// The page of a feature with what a method said of it in a capture.
-    pub fn new(found: Arc<CorpusFeatures>, feature: usize, told: Told, capture: &Capture) -> Self {
-        let mut correlated = found.activations.correlated(feature, found.d_sae);
-        correlated.truncate(N_ROWS);
+    /// The page of a feature with what a method said of it in a capture, and the features that fire where it does, where they
+    /// are known.
+    pub fn new(
+        found: Arc<CorpusFeatures>,
+        (feature, fires_with): (usize, Option<FiresWith>),
+        told: Told,
+        capture: &Capture,
+    ) -> Self {
         let tokens = capture.tokens(capture.model().stacks.first().map_or(Side::Only, |stack| stack.kind.query_side()));
         let tokens = (0..tokens.len()).map(|at| words::token_text(tokens, at).replace('\n', "↵")).collect();
-        Self { found, feature, told, correlated: correlated.into(), tokens }
+        Self { found, feature, told, fires_with, tokens }
     }
 
     /// The features that are correlated with it over all tokens, the largest first.
     pub fn correlated(&self) -> &[(usize, f64)] {
-        &self.correlated
+        let all = self.fires_with.as_deref().map_or(&[][..], Vec::as_slice);
+        &all[..all.len().min(N_ROWS)]
     }
 
     /// How often it fires, in a sentence.
@@ -190,8 +198,9 @@ impl FeatureScene {
             nothing: nothing.to_owned(),
         };
         let missing = if report.is_some() { "none" } else { "–" };
+        let with = if self.fires_with.is_some() { "none" } else { "…" };
         vec![
-            of("Fires with (Pearson)", self.correlated.to_vec(), weight_or_sign, true, "none"),
+            of("Fires with (Pearson)", self.correlated().to_vec(), weight_or_sign, true, with),
             of("Writes like feature (cosine)", table("similar", "feature", "cosine"), weight_or_sign, true, missing),
             of("Writes like neuron (cosine)", table("neurons", "neuron", "cosine"), weight_or_sign, false, missing),
             of("Basis (share of sizes)", table("basis", "index", "share"), share_text, false, missing),

@@ -72,7 +72,8 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     let reports = resolved.answers.iter().filter_map(|it| it.report.as_ref());
     let report = reports.into_iter().find(|report| report.method.name == "feature" && said(report)).cloned();
     let told = report.ok_or_else(|| "What it writes and reads was not asked for".to_owned());
-    let scene = FeatureScene::new(Arc::clone(found), feature, told, resolved.capture);
+    let fires_with = Arc::new(found.activations.correlated(feature, found.d_sae));
+    let scene = FeatureScene::new(Arc::clone(found), (feature, Some(fires_with)), told, resolved.capture);
     let of_table = scene.clone();
     let name = format!("Feature {feature}, {}", counted(found.counts.n_tokens, "token"));
     Ok(vec![resolved.named(Box::new(scene), Box::new(move || table(&of_table)), name, None)])

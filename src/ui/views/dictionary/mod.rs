@@ -6,14 +6,17 @@ use std::sync::Arc;
 
 use eframe::egui::{CursorIcon, Rect, RichText, Role, ScrollArea, Sense, Ui, UiBuilder, WidgetInfo, vec2};
 
-use super::{Canvas, controls, display_list::ScenePainter, scale::Footer, states, studies::Told, tooltip};
+use super::{Canvas, controls, display_list::ScenePainter, pending, scale::Footer, states, studies::Told, tooltip};
 use crate::{
-    analysis::sae::CorpusFeatures,
+    analysis::{
+        cloud_query::{CloudQuery, CloudResult, KnownFeatures},
+        sae::CorpusFeatures,
+    },
     figure::{
         Scene as _,
         views::{
             Study,
-            dictionary::{FeatureScene, Spot},
+            dictionary::{FeatureScene, FiresWith, Spot},
         },
     },
     ids::CaptureId,
@@ -33,7 +36,13 @@ const LIST_PT: f32 = 76.0 * GRID;
 const LIST_SHARE: f32 = 0.4;
 
 /// Everything that the page depends on.
-type PageKey = (Same<CorpusFeatures>, usize, Result<Same<crate::analysis::explain::report::Report>, String>, CaptureId);
+type PageKey = (
+    Same<CorpusFeatures>,
+    usize,
+    Option<Same<Vec<(usize, f64)>>>,
+    Result<Same<crate::analysis::explain::report::Report>, String>,
+    CaptureId,
+);
 
 /// The view with what it remembers between frames.
 #[derive(Default)]
@@ -107,9 +116,10 @@ impl Canvas for FeaturesView {
 impl FeaturesView {
     fn page_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, found: &Arc<CorpusFeatures>, feature: usize) {
         let Some(capture) = cx.document.latest_capture() else { return };
-        let told = asked(cx);
-        let key = (Same(Arc::clone(found)), feature, told.clone().map(Same), capture.id());
-        let make = || Arc::new(FeatureScene::new(Arc::clone(found), feature, told.clone(), capture));
+        let (told, fires_with) = (asked(cx), fires_with(cx, found, feature));
+        let with = fires_with.clone().map(Same);
+        let key = (Same(Arc::clone(found)), feature, with, told.clone().map(Same), capture.id());
+        let make = || Arc::new(FeatureScene::new(Arc::clone(found), (feature, fires_with), told.clone(), capture));
         let scene = self.scene.get_or_update(key.clone(), make);
         ScrollArea::both().id_salt("page of a feature").auto_shrink(false).show(ui, |ui| {
             let wide = ui.available_width().max(FeatureScene::least_width_pt());
@@ -142,6 +152,13 @@ fn spot_ui(ui: &Ui, cx: &ViewCtx<'_>, (rect, spot): (Rect, Spot), nth: usize) {
     } else if ui.rect_contains_pointer(rect) {
         tooltip::at_pointer(ui, |ui| drop(ui.label(name)));
     }
+}
+
+/// Features that fire where one does; none until they are found, beside the window's thread.
+fn fires_with(cx: &ViewCtx<'_>, found: &Arc<CorpusFeatures>, feature: usize) -> Option<FiresWith> {
+    let question = CloudQuery::FiresWith(KnownFeatures(Arc::clone(found)), feature);
+    let answer = pending::ask(cx, question)?.latest()?;
+    if let CloudResult::FiresWith(all) = &**answer { Some(Arc::clone(all)) } else { None }
 }
 
 /// What the laboratory says of the feature in the input that is shown; it is asked where it was not.
