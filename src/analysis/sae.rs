@@ -2,6 +2,7 @@
 
 mod alignment;
 mod of_corpus;
+mod stored;
 
 use rayon::prelude::*;
 

@@ -24,6 +24,8 @@ pub struct StudyOrder {
     /// Those that it is of, by their places in the list.
     pub inputs: Vec<usize>,
     pub begun: BegunStudy,
+    /// Whether nothing is run: what is kept of an earlier run is told alone.
+    pub recalls: bool,
 }
 
 /// A question with what there is of its answer, to go on from there.

@@ -76,6 +76,7 @@ impl Session {
                 document.map_or_else(Vec::new, |document| document.recall_debate(pane.options.tests(), jobs.next()))
             }
             PaneCommand::Study => self.study(pane),
+            PaneCommand::RecallStudy => self.recall_study(pane),
             PaneCommand::FitLens => {
                 let pane = panes.get(pane);
                 let name = pane.and_then(|pane| documents.of(pane).lens_name());
@@ -100,6 +101,18 @@ impl Session {
             Some(Study::Probe) => document.probe(pane.options.probed(), jobs.next()),
             Some(Study::Features) => document.count_features(pane.options.listed(), jobs.next()),
             // A lens has a place to be written to.
+            Some(Study::Lens) | None => Vec::new(),
+        }
+    }
+
+    /// Has what is kept of the study of a pane read again.
+    fn recall_study(&mut self, pane: PaneId) -> Vec<Effect> {
+        let Self { panes, documents, jobs, .. } = self;
+        let Some(pane) = panes.get(pane) else { return Vec::new() };
+        let Some(document) = documents.find_mut(pane.document) else { return Vec::new() };
+        match pane.view.facts().study {
+            Some(Study::Probe) => document.recall_probe(pane.options.probed(), jobs.next()),
+            Some(Study::Features) => document.recall_features(pane.options.listed(), jobs.next()),
             Some(Study::Lens) | None => Vec::new(),
         }
     }

@@ -186,6 +186,8 @@ pub enum PaneCommand {
     RecallDebate,
     /// Begin the study that its view shows, with the options of the pane.
     Study,
+    /// Read again what is kept on disk of the study that its view shows, where there is something.
+    RecallStudy,
     /// Ask where the lens is to be written that is fitted over the corpus.
     FitLens,
     /// Ask the laboratory, for a column.

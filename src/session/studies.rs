@@ -25,6 +25,8 @@ pub struct Studies {
     pub features: Loadable<Arc<CorpusFeatures>>,
     /// The lens that was fitted last: where it is, and what is to be known of it.
     pub lens: Loadable<(PathBuf, String)>,
+    /// Studies of which it was looked whether an earlier run of the program has kept them.
+    recalled: Vec<Study>,
 }
 
 impl Studies {
@@ -34,6 +36,7 @@ impl Studies {
             probe: self.probe.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
             features: self.features.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
             lens: self.lens.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
+            recalled: self.recalled.clone(),
         }
     }
 
@@ -75,6 +78,15 @@ impl Studies {
             Study::Probe => self.probe.failure(),
             Study::Features => self.features.failure(),
             Study::Lens => self.lens.failure(),
+        }
+    }
+
+    /// Whether there is nothing of a study, nor was.
+    const fn is_new(&self, study: Study) -> bool {
+        match study {
+            Study::Probe => matches!(self.probe, Loadable::Empty),
+            Study::Features => matches!(self.features, Loadable::Empty),
+            Study::Lens => matches!(self.lens, Loadable::Empty),
         }
     }
 
@@ -145,11 +157,37 @@ impl Document {
         }
     }
 
+    /// Whether it is time to look whether a study of an earlier run of the program is kept: once for each model and corpus.
+    pub fn wants_study_recall(&self, study: Study) -> bool {
+        let Some(corpus) = self.corpus.as_deref() else { return false };
+        let is_there = corpus.data.latest().is_some_and(|so_far| so_far.is_whole) && !corpus.data.is_pending();
+        let is_new = corpus.studies.is_new(study) && !corpus.studies.recalled.contains(&study);
+        is_there && is_new && self.study_obstacle().is_none()
+    }
+
+    /// Whether a study is looked for among those that are kept; once it is, it is not looked for again.
+    fn recalls(&mut self, study: Study) -> bool {
+        let wants = self.wants_study_recall(study);
+        if let Some(corpus) = self.corpus.as_deref_mut().filter(|_| wants) {
+            corpus.studies.recalled.push(study);
+        }
+        wants
+    }
+
+    /// Has kept probes of its corpus read again.
+    pub(super) fn recall_probe(&mut self, choices: &ProbeChoices, job: JobId) -> Vec<Effect> {
+        if self.recalls(Study::Probe) { self.order_probe(choices, true, job) } else { Vec::new() }
+    }
+
     /// Fits probes over its corpus.
     pub(super) fn probe(&mut self, choices: &ProbeChoices, job: JobId) -> Vec<Effect> {
+        self.order_probe(choices, false, job)
+    }
+
+    fn order_probe(&mut self, choices: &ProbeChoices, recalls: bool, job: JobId) -> Vec<Effect> {
         let (inputs, question) = (choices.inputs(self.there()).collect(), self.probe_question(choices));
         let begun = question.map(|question| BegunStudy::Probe(question, ProbeVectors::default()));
-        begun.map_or_else(Vec::new, |begun| self.study(begun, inputs, job))
+        begun.map_or_else(Vec::new, |begun| self.study((begun, recalls), inputs, job))
     }
 
     /// Whether what was counted answers these choices.
@@ -171,16 +209,25 @@ impl Document {
         let goes_on = known
             .filter(|found| found.sae == question.sae && found.counts.keeps(question.texts) && found.inputs == inputs);
         let begun = goes_on.map_or_else(CorpusFeatures::default, |found| CorpusFeatures::clone(found));
-        self.study(BegunStudy::Features(question, begun), inputs, job)
+        self.study((BegunStudy::Features(question, begun), false), inputs, job)
+    }
+
+    /// Has kept features of its corpus read again.
+    pub(super) fn recall_features(&mut self, choices: &FeatureChoices, job: JobId) -> Vec<Effect> {
+        let Some(question) = choices.question() else { return Vec::new() };
+        let inputs = choices.inputs(self.there()).collect();
+        let begun = BegunStudy::Features(question, CorpusFeatures::default());
+        if self.recalls(Study::Features) { self.study((begun, true), inputs, job) } else { Vec::new() }
     }
 
     /// Fits a lens over its corpus, to be written to a file.
     pub(super) fn fit_lens(&mut self, path: PathBuf, job: JobId) -> Vec<Effect> {
         let inputs = self.there().collect();
-        self.study(BegunStudy::Lens(LensFile { path, skip_first: SKIP_FIRST }, LensFit::default()), inputs, job)
+        let begun = BegunStudy::Lens(LensFile { path, skip_first: SKIP_FIRST }, LensFit::default());
+        self.study((begun, false), inputs, job)
     }
 
-    fn study(&mut self, begun: BegunStudy, inputs: Vec<usize>, job: JobId) -> Vec<Effect> {
+    fn study(&mut self, (begun, recalls): (BegunStudy, bool), inputs: Vec<usize>, job: JobId) -> Vec<Effect> {
         if self.study_obstacle().is_some() || inputs.is_empty() {
             return Vec::new();
         }
@@ -190,7 +237,7 @@ impl Document {
         let Some(so_far) = corpus.data.latest() else { return Vec::new() };
         let (list, name) = (Arc::clone(&so_far.list), corpus.source.name());
         corpus.studies.start(study, job);
-        let order = StudyOrder { document, model, list, corpus: name, inputs, begun };
+        let order = StudyOrder { document, model, list, corpus: name, inputs, begun, recalls };
         vec![Effect::Submit(job, Request::Study(Box::new(order)))]
     }
 

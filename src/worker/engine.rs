@@ -14,6 +14,7 @@ use super::{
     projector,
     queue::Urgency,
     studies,
+    study_kept::KeptStudy,
     thread::Engine,
     timing,
 };
@@ -328,7 +329,10 @@ impl Engine for ModelEngine {
             Request::Corpus(order) => self.corpus(*order, control),
             Request::Debate(order) => self.debate(*order, control),
             Request::Study(order) => match self.models.get(&order.model) {
-                Some(held) => studies::answer(&held.model, *order, control),
+                Some(Held { model, identity, .. }) => {
+                    let kept = self.scratch.as_ref().and_then(|of| KeptStudy::new(of, (model, identity), &order));
+                    studies::answer(model, *order, kept.as_ref(), control)
+                }
                 None => Err(no_model()),
             },
             Request::Judge(request) => match self.models.get(&request.model) {

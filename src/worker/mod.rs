@@ -30,6 +30,7 @@ mod projector;
 mod queue;
 mod sessions;
 mod studies;
+mod study_kept;
 mod thread;
 pub mod timing;
 mod workers;

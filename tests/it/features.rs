@@ -45,7 +45,7 @@ fn text() -> String {
     header.metadata().as_ref().unwrap()["text"].clone()
 }
 
-fn folder(kind: &str) -> String {
+pub fn folder(kind: &str) -> String {
     parity::fixture(&format!("lab/sae/{kind}")).to_str().unwrap().to_owned()
 }
 
@@ -201,7 +201,7 @@ fn counted_by_worker(corpus: &Path, kind: &str) -> Arc<CorpusFeatures> {
     let choices = FeatureChoices { sae: Some(folder(kind)), ..FeatureChoices::default() };
     let (inputs, corpus) = ((0..3).collect(), "texts.txt".to_owned());
     let begun = BegunStudy::Features(choices.question().unwrap(), CorpusFeatures::default());
-    let order = StudyOrder { document, model, list, corpus, inputs, begun };
+    let order = StudyOrder { document, model, list, corpus, inputs, begun, recalls: false };
     worker.submit(JobId(2), Request::Study(Box::new(order)));
     loop {
         match worker.wait().unwrap().kind {

@@ -12,15 +12,16 @@ use attnscope::{
         bootstrap::Estimate,
         explain::jacobian::LensFit,
         probe::{CorpusProbe, Labelling, LayerSpan, ProbeSummary, ProbeVectors, SiteProbe},
+        sae::CorpusFeatures,
     },
     cli::open::OpenOptions,
     corpus::list::ListOptions,
-    figure::views::{Study, probe::ProbeChoices},
+    figure::views::{Study, dictionary::FeatureChoices, probe::ProbeChoices},
     model::{ComputeDevice, Progress, Stage, is_lens},
     protocol::{BegunStudy, CorpusSource, EventKind, Failure, Lane, Request, StudyAnswer, StudyOrder},
     session::{Command, CorpusCommand, PaneCommand, SelectionCommand, ViewKind, saved::Saved},
     ui::commands::UiCommand,
-    worker::{ModelEngine, Worker},
+    worker::{ModelEngine, Worker, disk_cache::DiskCache},
 };
 use eframe::egui::accesskit::Role;
 use egui_kittest::kittest::Queryable as _;
@@ -198,7 +199,7 @@ fn the_worker_fits_a_lens_and_probes_as_the_command_line_does() {
     ];
     for (nth, begun) in studies.into_iter().enumerate() {
         let (inputs, corpus) = ((0..24).collect(), "animals.csv".to_owned());
-        let order = StudyOrder { document, model, list: Arc::clone(&list), corpus, inputs, begun };
+        let order = StudyOrder { document, model, list: Arc::clone(&list), corpus, inputs, begun, recalls: false };
         worker.submit(attnscope::ids::JobId(2 + nth as u64), Request::Study(Box::new(order)));
     }
     let mut answers = Vec::new();
@@ -270,4 +271,70 @@ fn a_probe_is_drawn_without_a_window_and_its_choices_are_kept() {
     let effects = again.session.reopen(Saved::from_json(json, Path::new("/")).unwrap());
     again.sort(effects);
     assert_eq!(again.session.pane().options.probe, options.probe);
+}
+
+#[test]
+fn studies_are_kept_on_disk_and_the_next_program_runs_nothing_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = table(&folder, 24);
+    let list = Arc::new(attnscope::worker::corpus::read(&corpus, &ListOptions::default()).unwrap());
+    let (document, model) = (attnscope::ids::DocumentId(1), attnscope::ids::ModelId(1));
+    // A program of its own each time: what it answers, and how many inputs it has run for that.
+    let run = |begun: BegunStudy, inputs: std::ops::Range<usize>, recalls: bool| {
+        let cache = DiskCache::at(folder.path().join("cache"), u64::MAX);
+        let engine = ModelEngine::new(ComputeDevice::Cpu).unwrap().with_scratch(Some(cache));
+        let mut worker = Worker::spawn(engine, Arc::new(|| {})).unwrap();
+        let source = attnscope::protocol::ModelSource::Path(crate::parity::fixture("gpt2"));
+        let load = Request::Load { id: model, document, source, replaces: None, sees: None };
+        worker.submit(attnscope::ids::JobId(1), load);
+        let (inputs, corpus) = (inputs.collect(), "animals.csv".to_owned());
+        let order = StudyOrder { document, model, list: Arc::clone(&list), corpus, inputs, begun, recalls };
+        worker.submit(attnscope::ids::JobId(2), Request::Study(Box::new(order)));
+        let mut n_run = 0;
+        loop {
+            let event = worker.wait().unwrap();
+            match event.kind {
+                EventKind::Study(answer) => return (Some(answer), n_run),
+                EventKind::Cancelled => return (None, n_run),
+                EventKind::Failed(failure) => panic!("{failure:?}"),
+                EventKind::Progress(Progress { stage: Stage::Inputs, done, total }) if done < total => n_run += 1,
+                _ => {}
+            }
+        }
+    };
+    let probe = |seed: u64| {
+        let choices = ProbeChoices { layers: Some(LayerSpan { first: 1, last: 1 }), seed, ..ProbeChoices::default() };
+        BegunStudy::Probe(choices.question("label"), ProbeVectors::default())
+    };
+    let told = |answer: Option<StudyAnswer>| {
+        let Some(StudyAnswer::Probe(found)) = answer else { panic!("no probe: {answer:?}") };
+        found
+    };
+    assert!(run(probe(0), 0..24, true).0.is_none(), "nothing is kept yet");
+    let (first, n_run) = run(probe(0), 0..24, false);
+    assert!(n_run > 0);
+    let first = told(first);
+    for recalls in [true, false] {
+        let (again, n_run) = run(probe(0), 0..24, recalls);
+        assert_eq!((&*told(again), n_run), (&*first, 0), "bit by bit");
+    }
+    assert!(run(probe(1), 0..24, true).0.is_none(), "other choices");
+    assert!(run(probe(0), 0..23, true).0.is_none(), "other inputs");
+
+    let sae = || crate::features::folder("standard");
+    let choices = FeatureChoices { sae: Some(sae()), ..FeatureChoices::default() };
+    let features = || BegunStudy::Features(choices.question().unwrap(), CorpusFeatures::default());
+    assert!(run(features(), 0..24, true).0.is_none());
+    let (Some(StudyAnswer::Features(first)), 1..) = run(features(), 0..24, false) else { panic!("not counted") };
+    let (Some(StudyAnswer::Features(again)), 0) = run(features(), 0..24, true) else { panic!("not kept") };
+    assert_eq!(again, first);
+
+    let lens = |name: &str| {
+        let path = folder.path().join(name);
+        BegunStudy::Lens(attnscope::protocol::LensFile { path, skip_first: 1 }, LensFit::default())
+    };
+    assert!(matches!(run(lens("a.safetensors"), 0..24, false), (Some(StudyAnswer::Lens(..)), 1..)));
+    assert!(matches!(run(lens("b.safetensors"), 0..24, false), (Some(StudyAnswer::Lens(..)), 0)));
+    let [a, b] = ["a.safetensors", "b.safetensors"].map(|name| fs::read(folder.path().join(name)).unwrap());
+    assert_eq!(a, b);
 }

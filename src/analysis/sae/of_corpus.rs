@@ -12,11 +12,11 @@ pub const MOST_BYTES: usize = 1 << 28;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Activations {
     /// Where the activations of each token begin, and where the last ones end.
-    starts: Vec<usize>,
-    features: Vec<u32>,
-    values: Vec<f32>,
+    pub(super) starts: Vec<usize>,
+    pub(super) features: Vec<u32>,
+    pub(super) values: Vec<f32>,
     /// The text and the position of each token.
-    at: Vec<(u32, u32)>,
+    pub(super) at: Vec<(u32, u32)>,
 }
 
 impl Activations {

@@ -66,6 +66,13 @@ impl Told {
         }
     }
 
+    /// Looks once whether an earlier run of the program has kept it.
+    pub fn recall(&self, cx: &ViewCtx<'_>) {
+        if self.lacks.is_none() && cx.document.wants_study_recall(self.study) {
+            cx.send(Command::InPane(PaneCommand::RecallStudy));
+        }
+    }
+
     /// What stands in place of what is not there yet.
     pub fn nothing_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(studies) = cx.document.studies() else {

@@ -457,6 +457,7 @@ impl Jobs for ScriptedJobs {
                 Request::LookAtCorpus(order) => corpora::look(order),
                 // Nothing is kept of an earlier run.
                 Request::Debate(order) if order.recalls => EventKind::Cancelled,
+                Request::Study(order) if order.recalls => EventKind::Cancelled,
                 Request::Session(_)
                 | Request::PlanDownload(_)
                 | Request::Download(_)

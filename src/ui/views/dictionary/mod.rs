@@ -74,6 +74,7 @@ impl Canvas for FeaturesView {
             states::Nothing::from(what).by(UiCommand::OpenFolder).ui(ui, cx);
             return None;
         }
+        told.recall(cx);
         let Some(studies) = cx.document.studies() else {
             told.nothing_ui(ui, cx);
             return None;

@@ -36,6 +36,7 @@ impl Canvas for ProbeView {
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let told = told(cx);
+        told.recall(cx);
         let Some(studies) = cx.document.studies() else {
             told.nothing_ui(ui, cx);
             return None;
