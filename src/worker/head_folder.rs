@@ -10,7 +10,10 @@ use std::{
 };
 
 use crate::{
-    analysis::head_folder::{FolderIndex, HeadFile, HeadFolder, name},
+    analysis::head_folder::{
+        AttributedPlace, Attribution, FolderIndex, HeadCloud, HeadFile, HeadFolder, attributed, features_from_json,
+        name,
+    },
     capture::file::unpacked,
     ids::HeadId,
     model,
@@ -75,7 +78,50 @@ pub fn read_head(folder: &HeadFolder, head: HeadId) -> Result<HeadFile, String> 
     let file = folder.index.file_name(head);
     let failed = |reason: String| format!("{}/{file} cannot be shown: {reason}", name::HEADS);
     let bytes = read(&folder.path, &folder.path.join(name::HEADS).join(&file)).map_err(failed)?;
-    HeadFile::from_json(&bytes, folder.index.causal).map_err(failed)
+    let mut found = HeadFile::from_json_with(&bytes, folder.index.causal, &folder.index.own).map_err(failed)?;
+    found.cloud = read_cloud(folder, head);
+    read_attributions(folder, head, &mut found);
+    Ok(found)
+}
+
+/// The cloud of a head, where there is a file of it.
+fn read_cloud(folder: &HeadFolder, head: HeadId) -> Option<Result<HeadCloud, String>> {
+    let file = folder.index.file_name(head);
+    let path = folder.path.join(name::CLOUDS).join(&file);
+    let failed = |reason: String| format!("{}/{file}: {reason}", name::CLOUDS);
+    // A link that leads nowhere is there, too.
+    path.symlink_metadata().ok()?;
+    let mut cloud = match read(&folder.path, &path).and_then(|bytes| HeadCloud::from_json(&bytes)) {
+        Ok(cloud) => cloud,
+        Err(reason) => return Some(Err(failed(reason))),
+    };
+    if let Ok(texts) = read(&folder.path, &folder.path.join(name::CLOUDS).join(name::CLOUD_SEQUENCES)) {
+        cloud.read_texts(&texts);
+    }
+    Some(Ok(cloud))
+}
+
+/// The pairs of a head that the folder attributes to features, each with its file.
+fn read_attributions(folder: &HeadFolder, head: HeadId, found: &mut HeadFile) {
+    let below = folder.path.join(name::ATTRIBUTIONS);
+    let manifest = below.join(name::MANIFEST);
+    if manifest.symlink_metadata().is_err() {
+        return;
+    }
+    let named = format!("{}/{}", name::ATTRIBUTIONS, name::MANIFEST);
+    let places = match read(&folder.path, &manifest).and_then(|bytes| attributed(&bytes, head)) {
+        Ok((places, notes)) => {
+            found.notes.extend(notes.into_iter().map(|note| format!("{named}: {note}")));
+            places
+        }
+        Err(reason) => return found.notes.push(format!("{named} cannot be shown: {reason}")),
+    };
+    let attribution = |place: AttributedPlace| {
+        let path = below.join(place.circuit.name()).join(place.file_name(head));
+        let features = read(&folder.path, &path).and_then(|bytes| features_from_json(&bytes));
+        Attribution { place, features }
+    };
+    found.attributions = places.into_iter().map(attribution).collect();
 }
 
 /// The text of a file below a folder, unpacked where it is packed by gzip.

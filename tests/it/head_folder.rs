@@ -6,8 +6,8 @@ use attnscope::{
     analysis::{
         attention,
         head_folder::{
-            FolderIndex, FolderTally, HeadFile, KeptWeights, SequenceId, SparseRows, StoredSequence,
-            distance_histogram, name,
+            CloudPair, FolderIndex, FolderTally, HeadCloud, HeadFile, KeptWeights, PANELS, SequenceId, SparseRows,
+            StoredSequence, distance_histogram, name,
         },
         head_statistics::OffsetSums,
     },
@@ -93,7 +93,8 @@ fn load(name: &str) -> Model {
 }
 
 fn runs(model: &Model) -> Vec<Capture> {
-    let plan = RunPlan { sites: Sites::of(&[Site::Pattern]), logits: Logits::Skip, ..RunPlan::default() };
+    let sites = Sites::of(&[Site::Pattern, Site::Q, Site::K, Site::V, Site::Z]);
+    let plan = RunPlan { sites, logits: Logits::Skip, ..RunPlan::default() };
     let run = |text: &&str| model.forward(&model.encode(&Input::text(*text)).unwrap(), &plan, &uninterrupted).unwrap();
     TEXTS.iter().map(run).collect()
 }
@@ -125,7 +126,8 @@ fn a_folder_has_the_sums_of_brute_force_on_stored_patterns() {
             tally.add(capture);
         }
         for head in [HeadId::single(0, 1), HeadId::single(1, 0)] {
-            let file = HeadFile::from_json(&read(&format!("heads/{}", index.file_name(head))), causal).unwrap();
+            let bytes = read(&format!("heads/{}", index.file_name(head)));
+            let file = HeadFile::from_json_with(&bytes, causal, &index.own).unwrap();
             assert!(file.refused.is_empty() && file.sequences.len() == 6 && file.intervals() == [3, 2, 1]);
             let (mut keys, mut bins) = (BTreeMap::new(), BTreeMap::new());
             let mut activations = Vec::new();
@@ -172,9 +174,45 @@ fn a_folder_has_the_sums_of_brute_force_on_stored_patterns() {
             }
             let of: BTreeMap<&str, f64> = file.statistics.iter().map(|(name, value)| (name.as_str(), *value)).collect();
             assert!((of["mean_max_activation"] - activations.iter().sum::<f64>() / 6.0).abs() < 6e-5);
+            let seen: f64 = file.plots[0].part.as_ref().unwrap().bin_values.iter().sum();
+            let above = |capture: &Capture| {
+                let pattern = attention::pattern(capture, head).unwrap();
+                pattern.as_slice().iter().filter(|weight| **weight > 0.0).count()
+            };
+            assert_eq!(seen as usize, captures.iter().map(above).sum::<usize>(), "all pairs are in the plot");
+            check_cloud(&read(&format!("umap/{}", index.file_name(head))), head, &captures);
             // What is read is written again as it was.
             let path = format!("heads/{}", index.file_name(head));
             assert_eq!(String::from_utf8(file.to_json().unwrap()), String::from_utf8(read(&path)));
+        }
+    }
+}
+
+/// Holds the pairs of a cloud and the lengths of their vectors against those of the runs.
+fn check_cloud(bytes: &[u8], head: HeadId, captures: &[Capture]) {
+    let cloud = HeadCloud::from_json(bytes).unwrap();
+    let panels = &cloud.layouts[0].panels;
+    assert_eq!(panels.iter().map(|panel| PANELS[panel.kind].0).collect::<Vec<_>>(), ["O", "Q", "K", "V"]);
+    let weight = |pair: &CloudPair| {
+        let pattern = attention::pattern(&captures[pair.sequence as usize], head).unwrap();
+        pattern.get(pair.query as usize, pair.key as usize).unwrap()
+    };
+    assert!(cloud.pairs.len() > 20 && cloud.pairs.iter().all(|pair| pair.query > 0 && pair.key > 0), "{cloud:?}");
+    let weights: Vec<f32> = cloud.pairs.iter().map(weight).collect();
+    assert!(weights.windows(2).all(|two| two[0] >= two[1] - 1e-5), "the strongest first");
+    for (nth, pair) in cloud.pairs.iter().enumerate() {
+        let capture = &captures[pair.sequence as usize];
+        let row = |of: Option<Matrix>, at: u32| of.unwrap().row(at as usize).unwrap().to_vec();
+        let vectors = [
+            row(capture.layer(head).and_then(|of| of.z()?.head(head.head)), pair.query),
+            row(capture.q(head), pair.query),
+            row(capture.k(head), pair.key),
+            row(capture.v(head), pair.key),
+        ];
+        for (panel, vector) in panels.iter().zip(vectors) {
+            let norm = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+            let found = panel.norms.as_ref().unwrap()[nth];
+            assert!((norm - found).abs() <= 1e-3 * norm.max(1.0), "{pair:?} {}: {norm} {found}", panel.title());
         }
     }
 }
@@ -186,7 +224,9 @@ fn numbers_of_a_folder_are_those_of_the_table_whatever_the_threads() {
     let json_file = home.path().join("heads.json");
     assert!(written("demo:gpt", &one, &["--threads", "1", "--out", json_file.to_str().unwrap()]).status.success());
     assert!(written("demo:gpt", &two, &["--threads", "2"]).status.success());
-    for file in [name::CONFIG, name::SCATTER, "heads/L0H0.json", "heads/L1H1.json"] {
+    for file in
+        [name::CONFIG, name::SCATTER, "heads/L0H0.json", "heads/L1H1.json", "umap/L1H1.json", "umap/sequences.json"]
+    {
         assert!(fs::read(one.join(file)).unwrap() == fs::read(two.join(file)).unwrap(), "{file}");
     }
     let table = json(&fs::read(&json_file).unwrap());

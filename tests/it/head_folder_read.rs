@@ -58,7 +58,7 @@ fn a_folder_of_another_program_is_read_head_by_head() {
     assert_eq!(of.metrics[1].values, [None, Some(0.25), Some(0.0)]);
     assert_eq!(of.dimensions, [Some("induction_score".to_owned()), None]);
     assert!(of.how.contains(&("dtype".to_owned(), "bfloat16".to_owned())));
-    assert_eq!(of.notes, ["1 plot of the folder’s own not shown"]);
+    assert_eq!((of.notes.len(), &*of.own.plots[0].label), (0, "X"));
     // Greyed by name.
     let absent = HeadId::single(0, 1);
     assert_eq!(opened.absent.iter().copied().collect::<Vec<_>>(), [absent]);
@@ -69,6 +69,80 @@ fn a_folder_of_another_program_is_read_head_by_head() {
     let of = &plain.sequences[0];
     assert_eq!((of.id.to_string().as_str(), of.rows.values()), ("pile/3", &[1.0, 0.6, 0.4, 0.5, 0.3][..]));
     assert!((of.rows.missing(2) - 0.2).abs() < 1e-6 && of.pieces() == ["the", " cat", " sat"]);
+}
+
+/// Adds a cloud of two pairs, two attributed pairs and a plot of its own to the first head of [`folder`].
+pub fn with_more(folder: &tempfile::TempDir) {
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let own = r#""x":{"bin_edges":[0,0.5,1],"bin_values":[3,1]},"y":[{"token":"cat","weight":2.5}],"anything""#;
+    write("heads/L0H0.json", &HEAD.replace(r#""anything""#, own));
+    let mut config = config();
+    config["custom_plots"] = json!([{"key": "x", "label": "X"}, {"key": "sequences", "label": "Wrong"}]);
+    config["custom_tables"] = json!([{"key": "y", "label": "Y"}, {"label": "no key"}]);
+    write(name::CONFIG, &config.to_string());
+    write(
+        "umap/L0H0.json",
+        r#"{"seq_idx":[3,3],"top_q":[2,1],"top_k":[1,1],"norms":{"Q":[2,1]},"clusters":[],
+            "pca":{"Q":{"d0":[0,1],"d1":[0,1],"d2":[0,0]},"K":{"d0":[0],"d1":[0,1]}}}"#,
+    );
+    write("umap/sequences.json", r#"{"3":["the"," cat"," sat"],"4":["no"]}"#);
+    write(
+        "attributions/manifest.json",
+        r#"{"L0H0S3":{"qk":[[2,1],[1,0]]},"L5H2S3":{"ov":[[9,9]]},"L0H0S../..":{"qk":[[1,1]]}}"#,
+    );
+    write(
+        "attributions/qk/L0H0S3Q2K1.json",
+        r#"{"pairs":[{"query_feature":7,"key_feature":8,"attribution":0.25,"query_description":"verbs","key_description":"animals"}]}"#,
+    );
+}
+
+#[test]
+fn clouds_attributions_and_own_parts_are_read_and_broken_ones_named() {
+    let folder = folder();
+    with_more(&folder);
+    let opened = open(folder.path()).unwrap();
+    assert_eq!(opened.index.notes, ["1 table of the folder’s own left out: without a key, or more than 16"]);
+    let head = HeadId::single(0, 0);
+    let read = || read_head(&opened, head).unwrap();
+    let file = read();
+    assert_eq!(file.plots[0].part.as_ref().unwrap().bin_values, [3.0, 1.0]);
+    assert!(file.plots[1].part.as_ref().unwrap_err().contains("no histogram"), "a list of sequences is none");
+    assert_eq!(file.tables[0].part.as_ref().unwrap()[0].token, "cat");
+    let cloud = file.cloud.as_ref().unwrap().as_ref().unwrap();
+    assert_eq!((cloud.pairs.len(), cloud.layouts[0].panels.len()), (2, 1), "K has one number for two pairs");
+    assert!(cloud.notes[0].contains("the part K has 1 and 2 numbers for 2 pairs"), "{:?}", cloud.notes);
+    assert_eq!(cloud.texts.keys().collect::<Vec<_>>(), [&3], "the others are not kept");
+    assert_eq!(file.attributions.len(), 2);
+    assert!(file.attributions[0].features.is_err(), "its file is not there: {:?}", file.attributions[0]);
+    let features = file.attributions[1].features.as_ref().unwrap();
+    assert_eq!((&*features[0].descriptions[1], features[0].attribution), ("animals", 0.25));
+    assert!(file.notes[0].contains("L0H0S../.. is no name of a sequence"), "{:?}", file.notes);
+    // Another head has neither, and says nothing of them.
+    let other = read_head(&opened, HeadId::single(5, 2)).unwrap();
+    assert!(other.cloud.is_none() && other.plots[0].part.is_err());
+    // Broken and hostile ones leave the rest of the page.
+    let cloud = folder.path().join("umap/L0H0.json");
+    fs::write(&cloud, "{").unwrap();
+    let said = read().cloud.unwrap().unwrap_err();
+    assert!(said.starts_with("umap/L0H0.json: it ends in the middle"), "{said}");
+    fs::write(folder.path().join("attributions/manifest.json"), "[").unwrap();
+    let file = read();
+    assert!(file.attributions.is_empty() && file.notes[0].starts_with("attributions/manifest.json cannot be shown"));
+    assert_eq!(file.sequences.len(), 1);
+    #[cfg(unix)]
+    {
+        let outside = tempfile::tempdir().unwrap();
+        let secret = outside.path().join("secret.json");
+        fs::write(&secret, r#"{"seq_idx":[],"top_q":[],"top_k":[]}"#).unwrap();
+        fs::remove_file(&cloud).unwrap();
+        std::os::unix::fs::symlink(&secret, &cloud).unwrap();
+        let said = read().cloud.unwrap().unwrap_err();
+        assert!(said.contains("a link that leads out of the folder"), "{said}");
+    }
 }
 
 #[test]

@@ -11,7 +11,10 @@ use attnscope::{
 use eframe::egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
-use crate::{head_folder_read::folder, support::window::Window};
+use crate::{
+    head_folder_read::{folder, with_more},
+    support::window::Window,
+};
 
 fn opened(folder: &tempfile::TempDir) -> Window {
     let options = OpenOptions { paths: vec![folder.path().to_owned()], ..OpenOptions::default() };
@@ -33,7 +36,6 @@ fn a_folder_opens_with_its_numbers_by_their_names() {
     assert_eq!(window.app().session().pane().view, ViewKind::Atlas);
     assert!(window.shows("Numbers of the heads of a folder"));
     assert!(window.shows("3 heads of a model over some texts, 1 without a file, with the numbers of the folder"));
-    assert!(window.shows("1 plot of the folder’s own not shown"), "a message");
     assert!(window.shows("Which numbers does the folder") && window.shows("Numbers of the folder"));
     // Across is what the folder begins with; cells have its first number.
     let boxes: Vec<String> =
@@ -66,6 +68,33 @@ fn the_page_of_a_head_shows_its_file_and_what_is_not_there_says_so() {
     fs::write(folder.path().join(name::HEADS).join("L5H2.json"), "{").unwrap();
     select(&mut window, HeadId::single(5, 2));
     window.until("the reason", |window| window.shows("heads/L5H2.json cannot be shown: it ends in the middle"));
+}
+
+#[test]
+fn a_pair_of_the_cloud_is_read_with_its_sequence_and_what_is_broken_is_named() {
+    let folder = folder();
+    with_more(&folder);
+    let options = OpenOptions { paths: vec![folder.path().to_owned()], ..OpenOptions::default() };
+    let mut window = Window::with_size(options, [1280.0, 1500.0]);
+    window.until("the folder", |window| window.app().session().document().folder().is_some());
+    window.show(ViewKind::HeadPage);
+    let name = folder.path().file_name().unwrap().to_string_lossy().into_owned();
+    let page = format!("Page of L0H0 from {name}");
+    window.until(&page, |window| window.shows(&page));
+    assert!(window.shows("the part K has 1 and 2 numbers") && window.shows("L0H0S../.. is no name of a sequence"));
+    // The only panel lies in the lower left corner; its two pairs at two of its corners.
+    let area = window.harness.get_by_label(&page).rect();
+    let corner = area.left_bottom() + eframe::egui::vec2(9.0, -9.0);
+    window.harness.hover_at(corner);
+    window.settle();
+    assert!(
+        window.shows("sequence 3: query 2 sat, key 1 cat") && window.shows("Lengths: queries 2"),
+        "{:?}",
+        window.harness
+    );
+    window.harness.hover_at(area.left_bottom() + eframe::egui::vec2(129.0, -129.0));
+    window.settle();
+    assert!(!window.shows("sequence 3: query"), "between them is none");
 }
 
 #[test]

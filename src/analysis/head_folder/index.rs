@@ -17,6 +17,8 @@ const MOST_LAYERS: u64 = 1024;
 const MOST_HEADS: u64 = 1024;
 const MOST_IN_ALL: usize = 65_536;
 const MOST_METRICS: usize = 256;
+/// Plots and tables of a folder's own that are read.
+const MOST_OWN: usize = 16;
 /// Letters of a name, and of what is said about it.
 const MOST_LETTERS: usize = 2000;
 /// Names that numbers had in folders of before, with those that they have.
@@ -38,6 +40,7 @@ pub struct FolderIndex {
     /// Whether queries see themselves and what is before them alone.
     pub causal: bool,
     pub kept: KeptWeights,
+    pub own: OwnParts,
     /// What numbers of the files of heads are called, by their names there.
     labels: BTreeMap<String, String>,
     /// How it was made, as it says: names and values.
@@ -46,6 +49,23 @@ pub struct FolderIndex {
     head_pattern: String,
     /// What was found wrong and left out, a sentence each.
     pub notes: Vec<String>,
+}
+
+/// Plots and tables that the files of heads have beside those of every folder.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnParts {
+    pub plots: Vec<OwnPart>,
+    pub tables: Vec<OwnPart>,
+}
+
+/// A part of the files of heads with a name of its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnPart {
+    /// Its name in these files.
+    pub key: String,
+    pub label: String,
+    /// What it is, as the folder says; empty where it does not.
+    pub description: String,
 }
 
 /// A number of every head.
@@ -83,6 +103,8 @@ pub struct FolderHow<'a> {
     pub n_heads: usize,
     pub causal: bool,
     pub scale: FolderScale,
+    /// Heads with a cloud.
+    pub clouds: &'a [HeadId],
     /// Inputs of the list, and tokens of the longest one that was added.
     pub n_listed: usize,
     pub longest: usize,
@@ -134,9 +156,13 @@ impl FolderHow<'_> {
             "metrics": metrics,
             "metric_descriptions": descriptions,
             "head_data_pattern": name::HEAD_PATTERN,
-            "has_umap": false,
-            "umap_heads": [],
-            "custom_plots": [],
+            "has_umap": !self.clouds.is_empty(),
+            "umap_heads": self.clouds.iter().map(|head| [head.layer, head.head]).collect::<Vec<_>>(),
+            "custom_plots": [{
+                "key": super::WEIGHTS_KEY,
+                "label": "Pairs by weight",
+                "description": "Pairs of a query and a key of all inputs whose weight is above 0, by that weight",
+            }],
             "custom_tables": [],
             "statistics_display": {
                 "n_samples": { "label": "Inputs with an activation", "format": "integer" },
@@ -232,12 +258,26 @@ impl FolderIndex {
         };
         index.read_heads(config, rows)?;
         index.read_metrics(config, rows);
-        for (key, what) in [("custom_plots", "plot"), ("custom_tables", "table")] {
-            let n = config.get(key).and_then(Value::as_array).map_or(0, Vec::len);
+        let mut own = |name: &str, what: &str| -> Vec<OwnPart> {
+            let listed = config.get(name).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            let part = |of: &Value| {
+                let key = text(of.get("key"))?;
+                let label = text(of.get("label")).unwrap_or_else(|| key.clone());
+                Some(OwnPart { key, label, description: text(of.get("description")).unwrap_or_default() })
+            };
+            let mut parts: Vec<OwnPart> = listed.iter().filter_map(part).collect();
+            let n = listed.len() - parts.len() + parts.len().saturating_sub(MOST_OWN);
             if n > 0 {
-                index.notes.push(format!("{} of the folder’s own not shown", counted(n, what)));
+                let words = counted(n, what);
+                index
+                    .notes
+                    .push(format!("{words} of the folder’s own left out: without a key, or more than {MOST_OWN}"));
             }
-        }
+            parts.truncate(MOST_OWN);
+            parts
+        };
+        let (plots, tables) = (own("custom_plots", "plot"), own("custom_tables", "table"));
+        index.own = OwnParts { plots, tables };
         let labels = config.get("statistics_display").and_then(Value::as_object);
         let label = |(name, of): (&String, &Value)| Some((name.clone(), text(of.get("label"))?));
         index.labels = labels.map(|labels| labels.iter().take(100).filter_map(label).collect()).unwrap_or_default();

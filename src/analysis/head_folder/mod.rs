@@ -3,6 +3,8 @@
 //!
 //! Of each row a file has the strongest weights alone ([`SparseRows`]), which sum to less than one.
 
+mod attribution;
+mod cloud;
 mod index;
 mod of_head;
 mod sparse;
@@ -20,10 +22,12 @@ use crate::{
     spec::{LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
 
-pub use index::{FolderHow, FolderIndex, FolderMetric, FolderScale, IndexError};
-pub use of_head::{HeadFile, Histogram, RefusedSequence, SequenceId, StoredSequence, TokenWeight};
+pub use attribution::{AttributedPlace, Attribution, Circuit, FeaturePair, attributed, features_from_json};
+pub use cloud::{CloudCluster, CloudLayout, CloudPair, CloudPanel, HeadCloud, MOST_LAYOUTS, PANELS};
+pub use index::{FolderHow, FolderIndex, FolderMetric, FolderScale, IndexError, OwnPart, OwnParts};
+pub use of_head::{HeadFile, Histogram, RefusedSequence, SequenceId, ShownPart, StoredSequence, TokenWeight};
 pub use sparse::{KeptWeights, RowsError, SparseRows};
-pub use tally::{FolderTally, distance_histogram, plain_text};
+pub use tally::{FolderTally, distance_histogram, plain_text, unit_histogram};
 
 /// A folder that was opened. The files of heads are read one by one, when their head is looked at.
 #[derive(Clone, Debug)]
@@ -108,11 +112,20 @@ pub mod name {
     pub const SCATTER: &str = "scatter_data.json";
     /// Folder with a file for each head.
     pub const HEADS: &str = "heads";
+    /// Folder with a file for each head that has a cloud, beside one with the tokens of their sequences.
+    pub const CLOUDS: &str = "umap";
+    pub const CLOUD_SEQUENCES: &str = "sequences.json";
+    /// Folder with pairs that are attributed to features, and the file that names them.
+    pub const ATTRIBUTIONS: &str = "attributions";
+    pub const MANIFEST: &str = "manifest.json";
     /// Lies in a folder while it is written, and goes last.
     pub const UNFINISHED: &str = "unfinished.txt";
     /// How the file of a head is called, when nothing else is said.
     pub const HEAD_PATTERN: &str = "L{layer}H{head}.json";
 }
+
+/// Under this name the files that are written have their pairs by weight.
+const WEIGHTS_KEY: &str = "pairs_by_weight";
 
 /// To so many decimals weights are written: their file has half of the size.
 fn rounded(value: f64) -> f64 {

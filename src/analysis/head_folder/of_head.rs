@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{SparseRows, rounded};
+use super::{Attribution, HeadCloud, OwnPart, OwnParts, SparseRows, WEIGHTS_KEY, rounded};
 use crate::{
     analysis::head_page::{marks_spaces, piece_text},
     json_file::{self, JsonLimits},
@@ -33,6 +33,31 @@ pub struct HeadFile {
     pub activations: Option<Histogram>,
     /// Other numbers, by name.
     pub statistics: Vec<(String, f64)>,
+    /// Plots and tables of the folder's own.
+    pub plots: Vec<ShownPart<Histogram>>,
+    pub tables: Vec<ShownPart<Vec<TokenWeight>>>,
+    /// From files beside it: the cloud, or why it cannot be shown, as a clause; pairs that are attributed to features.
+    pub cloud: Option<Result<HeadCloud, String>>,
+    pub attributions: Vec<Attribution>,
+    /// What was found wrong in those files and left out, a clause each.
+    pub notes: Vec<String>,
+}
+
+/// A part with a name of its own, or why it cannot be shown, as a clause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShownPart<T> {
+    pub label: String,
+    pub description: String,
+    pub part: Result<T, String>,
+}
+
+impl<T> ShownPart<T> {
+    /// A part of a file.
+    fn of(own: &OwnPart, read: &Value, part: impl Fn(&Value) -> Result<T, String>) -> Self {
+        let value = &read[own.key.as_str()];
+        let part = if value.is_null() { Err("the file has none".to_owned()) } else { part(value) };
+        Self { label: own.label.clone(), description: own.description.clone(), part }
+    }
 }
 
 /// An input with the strongest weights of its rows.
@@ -111,6 +136,8 @@ struct WrittenHead<'a> {
     histogram: Option<&'a Histogram>,
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     statistics: serde_json::Map<String, Value>,
+    #[serde(flatten)]
+    plots: serde_json::Map<String, Value>,
 }
 
 impl HeadFile {
@@ -136,6 +163,10 @@ impl HeadFile {
             top_key_tokens: &self.top_keys,
             histogram: self.activations.as_ref(),
             statistics: self.statistics.iter().map(|(name, value)| (name.clone(), (*value).into())).collect(),
+            plots: match self.plots.first().and_then(|plot| plot.part.as_ref().ok()) {
+                Some(plot) => [(WEIGHTS_KEY.to_owned(), serde_json::to_value(plot)?)].into_iter().collect(),
+                None => serde_json::Map::new(),
+            },
         })
     }
 
@@ -144,6 +175,14 @@ impl HeadFile {
     /// # Errors
     /// A clause, when they are none.
     pub fn from_json(bytes: &[u8], causal: bool) -> Result<Self, String> {
+        Self::from_json_with(bytes, causal, &OwnParts::default())
+    }
+
+    /// [`Self::from_json`] with parts of the folder's own, of which one that cannot be shown has the reason.
+    ///
+    /// # Errors
+    /// As [`Self::from_json`].
+    pub fn from_json_with(bytes: &[u8], causal: bool, own: &OwnParts) -> Result<Self, String> {
         let read = json_file::of_python_within(bytes, LIMITS).map_err(|error| error.to_string())?;
         let sequences: &[Value] = match &read {
             // The form of before.
@@ -163,6 +202,8 @@ impl HeadFile {
             activations: histogram(&read["histogram"])?,
             top_queries: table(&read["top_query_tokens"])?,
             top_keys: table(&read["top_key_tokens"])?,
+            plots: own.plots.iter().map(|own| ShownPart::of(own, &read, plot)).collect(),
+            tables: own.tables.iter().map(|own| ShownPart::of(own, &read, own_table)).collect(),
             ..Self::default()
         };
         if let Some(statistics) = read["statistics"].as_object() {
@@ -249,6 +290,17 @@ fn histogram(value: &Value) -> Result<Option<Histogram>, String> {
         return Err("the edges of a histogram do not rise, or a number of it lies below 0".to_owned());
     }
     Ok(Some(Histogram { bin_edges, bin_values }))
+}
+
+/// A plot of the folder's own, which is a histogram.
+fn plot(value: &Value) -> Result<Histogram, String> {
+    let plot = histogram(value)?.filter(|of| !of.bin_values.is_empty());
+    plot.ok_or_else(|| "it is no histogram with bin_edges and bin_values".to_owned())
+}
+
+/// A table of the folder's own.
+fn own_table(value: &Value) -> Result<Vec<TokenWeight>, String> {
+    if value.is_array() { table(value) } else { Err("it is no list of rows".to_owned()) }
 }
 
 /// The rows of a table of tokens.

@@ -13,6 +13,8 @@ use crate::{
 
 /// Tokens that a table of a file keeps.
 const N_TOKENS: usize = 50;
+/// Bars of the histogram of weights, from 0 to 1.
+const N_WEIGHTS: usize = 20;
 
 /// Stored weight by token, of every head of a stack over inputs that are added one after the other.
 #[derive(Clone, Debug)]
@@ -25,13 +27,16 @@ pub struct FolderTally {
     texts: Vec<String>,
     /// By head: weight of each token as a query, and as a key.
     sums: Vec<[Vec<f64>; 2]>,
+    /// By head: weights above 0, by their size.
+    weights: Vec<[u64; N_WEIGHTS]>,
 }
 
 impl FolderTally {
     /// Of no input yet.
     pub fn new(stack: StackKind, heads: Vec<HeadId>, kept: KeptWeights) -> Self {
         let sums = vec![[Vec::new(), Vec::new()]; heads.len()];
-        Self { stack, heads, kept, places: HashMap::new(), texts: Vec::new(), sums }
+        let weights = vec![[0; N_WEIGHTS]; heads.len()];
+        Self { stack, heads, kept, places: HashMap::new(), texts: Vec::new(), sums, weights }
     }
 
     /// Adds what was seen of an input.
@@ -45,11 +50,15 @@ impl FolderTally {
     pub fn add_patterns(&mut self, texts: &[String], pattern: &(dyn Fn(HeadId) -> Option<Matrix> + Sync)) {
         let places: Vec<usize> = texts.iter().map(|text| self.place(text)).collect();
         let (n, kept) = (self.texts.len(), self.kept);
-        self.heads.par_iter().zip(&mut self.sums).for_each(|(head, sums)| {
+        let of_heads = self.heads.par_iter().zip(&mut self.sums).zip(&mut self.weights);
+        of_heads.for_each(|((head, sums), weights)| {
             for sums in sums.iter_mut() {
                 sums.resize(n, 0.0);
             }
             let Some(pattern) = pattern(*head) else { return };
+            for weight in pattern.as_slice().iter().filter(|weight| **weight > 0.0) {
+                weights[((weight * N_WEIGHTS as f32) as usize).min(N_WEIGHTS - 1)] += 1;
+            }
             for (query, key, weight) in SparseRows::of(&pattern, kept).pairs() {
                 for (sums, token) in sums.iter_mut().zip([query, key]) {
                     if let Some(place) = places.get(token) {
@@ -58,6 +67,13 @@ impl FolderTally {
                 }
             }
         });
+    }
+
+    /// Weights of a head above 0, by their size.
+    pub fn weights(&self, head: HeadId) -> Histogram {
+        let at = self.heads.iter().position(|known| *known == head);
+        let bars = at.map_or([0; N_WEIGHTS], |at| self.weights[at]);
+        unit_histogram(&bars.map(|n| n as f64))
     }
 
     fn place(&mut self, text: &str) -> usize {
@@ -82,6 +98,12 @@ impl FolderTally {
             order.into_iter().map(token).collect()
         })
     }
+}
+
+/// Bars of equal width from 0 to 1.
+pub fn unit_histogram(bars: &[f64]) -> Histogram {
+    let n = bars.len();
+    Histogram { bin_edges: (0..=n).map(|edge| edge as f64 / n as f64).collect(), bin_values: bars.to_vec() }
 }
 
 /// Weight by distance between edges 0, 1, 2, 4, 8 and so on, without the empty ones behind the last; `longest` is the

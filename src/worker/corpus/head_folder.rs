@@ -12,17 +12,18 @@ use super::{StatisticsOrder, StatisticsPass, head_statistics::plan, input_of};
 use crate::{
     analysis::{
         attention,
+        detect::Probe,
         head_folder::{
-            FolderHow, FolderScale, FolderTally, HeadFile, Histogram, SequenceId, SparseRows, StoredSequence,
-            distance_histogram, name, plain_text,
+            CloudPair, FolderHow, FolderScale, FolderTally, HeadCloud, HeadFile, SequenceId, ShownPart, SparseRows,
+            StoredSequence, distance_histogram, name, plain_text, unit_histogram,
         },
         head_page::{Chosen, Intervals},
-        head_statistics::StackTable,
+        head_statistics::{StackTable, telling_pairs},
     },
-    capture::Capture,
+    capture::{Capture, Site},
     export::{ExportError, atomic_write},
     ids::{HeadId, StackKind},
-    model::{Cancelled, Control, ModelError, Progress, Stage},
+    model::{Cancelled, Control, ModelError, Progress, RunPlan, Stage},
     spec::StackSpec,
     text::{counted, told, unreadable},
 };
@@ -31,6 +32,8 @@ use crate::{
 const GROUP_BYTES: usize = 96 << 20;
 /// Bars of the histogram of activations, from 0 to 1.
 const N_BARS: usize = 50;
+/// Pairs of the cloud of a head.
+const CLOUD_PAIRS: usize = 1000;
 
 /// What is written, and where.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +52,65 @@ pub struct FolderPass<'a> {
     tally: FolderTally,
     /// Tokens of each input, by its place in the list.
     lengths: BTreeMap<usize, usize>,
+    /// Width of the vectors of a head.
+    width: usize,
+}
+
+/// Clouds that were written: of which heads, and the tokens of their sequences by name.
+#[derive(Debug, Default)]
+struct Clouds {
+    heads: Vec<HeadId>,
+    texts: BTreeMap<String, Vec<String>>,
+}
+
+/// The strongest pairs of a head so far, with their vectors.
+#[derive(Debug, Default)]
+struct CloudHeap(Vec<CloudVectors>);
+
+/// A pair with its weight, and the output, query, key and value.
+#[derive(Clone, Debug)]
+struct CloudVectors {
+    weight: f32,
+    pair: CloudPair,
+    vectors: [Vec<f32>; 4],
+}
+
+impl CloudHeap {
+    /// Adds the strongest pairs of an input; of a head without these vectors none.
+    fn add(&mut self, capture: &Capture, head: HeadId, input: usize) {
+        let vectors =
+            || Some([capture.layer(head)?.z()?.head(head.head)?, capture.q(head)?, capture.k(head)?, capture.v(head)?]);
+        let (Some(vectors), Some(pattern)) = (vectors(), attention::pattern(capture, head)) else { return };
+        let facts = Probe::new(capture, head.stack).into_facts();
+        let mut pairs: Vec<_> =
+            telling_pairs(&pattern, facts.tokens(), true).filter(|pair| pair.weight > 0.0).collect();
+        pairs.sort_by(|a, b| b.weight.total_cmp(&a.weight).then((a.query, a.key).cmp(&(b.query, b.key))));
+        pairs.truncate(CLOUD_PAIRS);
+        let weakest = if self.0.len() < CLOUD_PAIRS { 0.0 } else { self.0.last().map_or(0.0, |last| last.weight) };
+        for pair in pairs.into_iter().filter(|pair| pair.weight > weakest) {
+            let places = [pair.query, pair.query, pair.key, pair.key];
+            let vectors = [0, 1, 2, 3].map(|of| vectors[of].row(places[of]).unwrap_or_default().to_vec());
+            let (query, key) = (pair.query as u32, pair.key as u32);
+            let pair_of = CloudPair { sequence: input as u64, query, key };
+            self.0.push(CloudVectors { weight: pair.weight, pair: pair_of, vectors });
+        }
+        self.0.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.pair.cmp(&b.pair)));
+        self.0.truncate(CLOUD_PAIRS);
+    }
+
+    /// Their principal components; none of few pairs.
+    fn laid_out(self) -> Option<HeadCloud> {
+        if self.0.len() < 2 {
+            return None;
+        }
+        let of = |kind: usize| (kind, self.0.iter().map(|of| of.vectors[kind].clone()).collect::<Vec<_>>());
+        HeadCloud::of_vectors(self.0.iter().map(|of| of.pair).collect(), &[0, 1, 2, 3].map(of))
+    }
+}
+
+/// What the files of a head are called.
+fn file_name(head: HeadId) -> String {
+    name::HEAD_PATTERN.replace("{layer}", &head.layer.to_string()).replace("{head}", &head.head.to_string())
 }
 
 /// What was written.
@@ -97,7 +159,7 @@ impl<'a> FolderPass<'a> {
         }
         make(order.folder)?;
         let tally = FolderTally::new(order.stack, heads, order.scale.kept);
-        Ok(Self { order, tally, lengths: BTreeMap::new() })
+        Ok(Self { order, tally, lengths: BTreeMap::new(), width: 0 })
     }
 
     /// Runs the first pass, and adds up what a folder has beside statistics.
@@ -118,6 +180,8 @@ impl<'a> FolderPass<'a> {
                 return;
             }
             self.lengths.insert(source, capture.query_tokens(stack).len());
+            self.width =
+                capture.model().stack(stack).and_then(|spec| spec.layers.first()).map_or(0, |layer| layer.d_head);
             let tally = &mut self.tally;
             order.model.engine().install(|| tally.add(capture));
         };
@@ -151,28 +215,34 @@ impl<'a> FolderPass<'a> {
         let groups = groups(&chosen.iter().map(|chosen| self.bytes_of(chosen)).collect::<Vec<_>>());
         let total: usize = groups.iter().map(|group| inputs_of(&chosen[group.clone()]).len()).sum();
         let (mut done, mut n_sequences) = (0, 0);
+        let mut written = Clouds::default();
+        let plan = RunPlan { sites: plan().sites.with(Site::V).with(Site::Z), ..plan() };
         for group in groups {
+            let mut clouds: Vec<CloudHeap> = group.clone().map(|_| CloudHeap::default()).collect();
             let mut kept: Vec<Vec<Option<StoredSequence>>> =
                 chosen[group.clone()].iter().map(|chosen| vec![None; chosen.len()]).collect();
             for (input, wanted) in inputs_of(&chosen[group.clone()]) {
                 control(Progress { stage: Stage::Inputs, done, total })?;
                 done += 1;
                 let encoded = order.model.encode(&input_of(&order.list.items[input].content, order.how))?;
-                let capture = order.model.forward(&encoded, &plan(), control)?;
+                let capture = order.model.forward(&encoded, &plan, control)?;
                 for (nth, place) in wanted {
                     let at = group.start + nth;
+                    clouds[nth].add(&capture, table.heads[at], input);
                     let activation = all[at].get(input).copied();
                     kept[nth][place] = self.sequence(&capture, table.heads[at], chosen[at][place], activation);
                 }
             }
-            for (nth, kept) in kept.into_iter().enumerate() {
+            for (nth, (kept, cloud)) in kept.into_iter().zip(clouds).enumerate() {
                 let at = group.start + nth;
+                let cloud = order.model.engine().install(|| cloud.laid_out());
+                self.write_cloud(table.heads[at], cloud, &kept, &mut written)?;
                 let sequences: Vec<StoredSequence> = kept.into_iter().flatten().collect();
                 n_sequences += sequences.len();
                 self.write_head((pass, table), table.heads[at], &all[at], sequences)?;
             }
         }
-        self.write_index(table, order)?;
+        self.write_index(table, order, &written)?;
         Ok(WrittenFolder { n_heads: table.heads.len(), n_sequences })
     }
 
@@ -180,7 +250,26 @@ impl<'a> FolderPass<'a> {
     fn bytes_of(&self, chosen: &[Chosen]) -> usize {
         let length = |chosen: &Chosen| self.lengths.get(&chosen.input).copied().unwrap_or(0);
         // An index and a weight of eight bytes together, and a token with its text.
-        chosen.iter().map(|chosen| length(chosen) * (8 * self.order.scale.kept.most + 40)).sum()
+        let sequences: usize = chosen.iter().map(|chosen| length(chosen) * (8 * self.order.scale.kept.most + 40)).sum();
+        sequences + CLOUD_PAIRS * 4 * 4 * self.width
+    }
+
+    /// Writes the cloud of a head, if it has one, and keeps the tokens of its sequences.
+    fn write_cloud(
+        &self,
+        head: HeadId,
+        cloud: Option<HeadCloud>,
+        kept: &[Option<StoredSequence>],
+        written: &mut Clouds,
+    ) -> Result<(), FolderError> {
+        let Some(cloud) = cloud else { return Ok(()) };
+        let folder = self.order.folder.join(name::CLOUDS);
+        fs::create_dir_all(&folder).map_err(|error| not_made(&folder, &error))?;
+        for sequence in kept.iter().flatten() {
+            written.texts.entry(sequence.id.to_string()).or_insert_with(|| sequence.tokens.clone());
+        }
+        written.heads.push(head);
+        write(&folder.join(file_name(head)), &cloud.to_json()?)
     }
 
     fn sequence(
@@ -224,17 +313,23 @@ impl<'a> FolderPass<'a> {
             statistics
                 .push(("mean_max_activation".to_owned(), four_decimals(of_inputs.iter().sum::<f64>() / n as f64)));
         }
-        let bin_edges = (0..=N_BARS).map(|edge| edge as f64 / N_BARS as f64).collect();
-        let activations = Some(Histogram { bin_edges, bin_values: bars });
-        let refused = Vec::new();
-        let file = HeadFile { sequences, refused, distances, top_queries, top_keys, activations, statistics };
-        let name =
-            name::HEAD_PATTERN.replace("{layer}", &head.layer.to_string()).replace("{head}", &head.head.to_string());
-        write(&self.order.folder.join(name::HEADS).join(name), &file.to_json()?)
+        let weights =
+            ShownPart { label: String::new(), description: String::new(), part: Ok(self.tally.weights(head)) };
+        let file = HeadFile {
+            sequences,
+            distances,
+            top_queries,
+            top_keys,
+            activations: Some(unit_histogram(&bars)),
+            statistics,
+            plots: vec![weights],
+            ..HeadFile::default()
+        };
+        write(&self.order.folder.join(name::HEADS).join(file_name(head)), &file.to_json()?)
     }
 
     /// The files of the folder as a whole: that by which it is recognised comes last.
-    fn write_index(&self, table: &StackTable, order: StatisticsOrder<'_>) -> Result<(), FolderError> {
+    fn write_index(&self, table: &StackTable, order: StatisticsOrder<'_>, clouds: &Clouds) -> Result<(), FolderError> {
         let spec = order.model.spec().stack(table.stack);
         let [model, dataset] = self.order.names;
         let how = FolderHow {
@@ -245,16 +340,21 @@ impl<'a> FolderPass<'a> {
             n_heads: spec.map_or(0, StackSpec::max_heads),
             causal: spec.is_some_and(|spec| spec.causal),
             scale: self.order.scale,
+            clouds: &clouds.heads,
             n_listed: order.list.items.len(),
             longest: self.lengths.values().copied().max().unwrap_or(0),
             version: env!("CARGO_PKG_VERSION"),
         };
         let folder = self.order.folder;
-        let attributions = folder.join("attributions");
+        if !clouds.heads.is_empty() {
+            let texts = folder.join(name::CLOUDS).join(name::CLOUD_SEQUENCES);
+            write(&texts, &serde_json::to_vec(&clouds.texts)?)?;
+        }
+        let attributions = folder.join(name::ATTRIBUTIONS);
         fs::create_dir_all(&attributions).map_err(|error| not_made(&attributions, &error))?;
         write(&folder.join(name::CONFIG), &serde_json::to_vec_pretty(&how.config())?)?;
         write(&folder.join("server_config.json"), b"{}")?;
-        write(&attributions.join("manifest.json"), b"{}")?;
+        write(&attributions.join(name::MANIFEST), b"{}")?;
         write(&folder.join(name::SCATTER), &serde_json::to_vec(&how.scatter())?)?;
         fs::remove_file(folder.join(name::UNFINISHED)).map_err(|error| not_made(folder, &error))
     }

@@ -24,12 +24,14 @@ use crate::{
     text::{counted, decimal_text, grouped, ordinal_text, share_text, weight_text},
 };
 
+mod folder_parts;
 pub mod layout;
 mod of_folder;
 mod options;
 pub mod parts;
 mod spec;
 
+pub use folder_parts::{norms_text, pair_text};
 pub use layout::shown;
 pub use of_folder::{Extremes, StoredLayout, StoredScene, mean_missing, plain_text};
 pub use options::HeadPageOptions;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use emath::{Rect, Vec2, pos2, vec2};
 
 use super::{
-    draw_bars, draw_ends, draw_title,
+    HeadPageOptions, draw_bars, draw_ends, draw_title,
+    folder_parts::{own_heights, rows_height},
     layout::{HeadLayout, ROW_PT, TEXT_PT, TITLE_PT, TokenPlace, shown},
 };
 use crate::{
@@ -40,10 +41,12 @@ pub struct StoredScene {
     pub file: Arc<HeadFile>,
     /// [`Extremes::of`] the file.
     pub extremes: Arc<Extremes>,
-    /// The interval that is asked for; one above the strongest is the strongest.
-    pub interval: usize,
+    /// An interval above the strongest is the strongest.
+    pub options: HeadPageOptions,
     /// The token that is asked about: the place of its sequence, and its own.
     pub hovered: Option<(usize, usize)>,
+    /// The pair of the cloud that is asked about.
+    pub asked_pair: Option<usize>,
 }
 
 /// The strongest weights of the sequences of a file, off the first token.
@@ -86,6 +89,12 @@ pub struct StoredLayout {
     pub distances: Rect,
     /// Tables of queries and of keys.
     pub tokens: [Rect; 2],
+    /// Plots and tables of the folder's own.
+    pub plots: Vec<Rect>,
+    pub tables: Vec<Rect>,
+    /// Pairs that are attributed to features, and the cloud, where there are some.
+    pub attributions: Option<Rect>,
+    pub cloud: Option<Rect>,
     pub bottom: f32,
 }
 
@@ -104,7 +113,7 @@ impl StoredScene {
     /// The interval that is shown; none where the file has no intervals.
     pub fn shown_interval(&self) -> Option<u64> {
         let intervals = self.file.intervals();
-        let asked = self.interval as u64;
+        let asked = self.options.interval as u64;
         intervals.iter().copied().find(|interval| *interval <= asked).or(intervals.last().copied())
     }
 
@@ -161,8 +170,33 @@ impl StoredScene {
         let tables = part(TITLE_PT + N_TOKENS as f32 * ROW_PT);
         let (queries, keys) = tables.split_left_right_at_fraction(0.5);
         let tokens = [queries.with_max_x(queries.right() - 2.0 * GRID), keys.with_min_x(keys.left() + 2.0 * GRID)];
-        let bottom = pairs.bottom().max(tables.bottom());
-        StoredLayout { line, texts_title, texts, pairs, activations, distances, tokens, bottom }
+        let [plots, own] = own_heights(&self.file, [CHART_PT, rows_height(N_TOKENS)]);
+        let [plots, own]: [Vec<Rect>; 2] = [plots, own].map(|heights| heights.into_iter().map(&mut part).collect());
+        let right_bottom = own.last().or(plots.last()).unwrap_or(&tables).bottom();
+        let n_rows = self.attributed_rows().len();
+        let below = pairs.left_bottom() + vec2(0.0, 2.0 * GRID);
+        let attributions = (n_rows > 0).then(|| Rect::from_min_size(below, vec2(left.width(), rows_height(n_rows))));
+        let left_bottom = attributions.unwrap_or(pairs).bottom();
+        let mut bottom = left_bottom.max(right_bottom);
+        let cloud = self
+            .cloud_height(area.width())
+            .map(|height| Rect::from_min_size(pos2(area.left(), bottom + 2.0 * GRID), vec2(area.width(), height)));
+        bottom = cloud.map_or(bottom, |cloud| cloud.bottom());
+        let (plots, tables) = (plots, own);
+        StoredLayout {
+            line,
+            texts_title,
+            texts,
+            pairs,
+            activations,
+            distances,
+            tokens,
+            plots,
+            tables,
+            attributions,
+            cloud,
+            bottom,
+        }
     }
 
     /// Draws all of it.
@@ -182,6 +216,13 @@ impl StoredScene {
         draw_histogram("Weight by distance in tokens", self.file.distances.as_ref(), layout.distances, pen);
         draw_table("Queries, by stored weight", &self.file.top_queries, layout.tokens[0], pen);
         draw_table("Keys, by stored weight", &self.file.top_keys, layout.tokens[1], pen);
+        self.draw_own([&layout.plots, &layout.tables], pen);
+        if let Some(rect) = layout.attributions {
+            self.draw_attributions(rect, pen);
+        }
+        if let Some(rect) = layout.cloud {
+            self.draw_cloud(rect, pen);
+        }
     }
 
     /// The head, whose folder it is, and its other numbers.
@@ -322,7 +363,8 @@ impl StoredLayout {
         let mut all = self.clone();
         let [queries, keys] = &mut all.tokens;
         let rects = [&mut all.line, &mut all.texts_title, &mut all.pairs, &mut all.activations, &mut all.distances];
-        for rect in rects.into_iter().chain([queries, keys]) {
+        let own = all.plots.iter_mut().chain(&mut all.tables).chain(&mut all.attributions).chain(&mut all.cloud);
+        for rect in rects.into_iter().chain([queries, keys]).chain(own) {
             *rect = rect.translate(by);
         }
         for place in &mut all.texts {
@@ -353,7 +395,7 @@ pub fn plain_text(value: f64) -> String {
     if value.fract() == 0.0 { whole_text(value) } else { decimal_text(value) }
 }
 
-fn draw_histogram(title: &str, of: Option<&Histogram>, rect: Rect, pen: &mut Pen<'_>) {
+pub(super) fn draw_histogram(title: &str, of: Option<&Histogram>, rect: Rect, pen: &mut Pen<'_>) {
     draw_title(title, rect, pen);
     let Some(of) = of.filter(|of| !of.bin_values.is_empty()) else {
         let at = rect.left_top() + vec2(0.0, TITLE_PT);
@@ -367,7 +409,7 @@ fn draw_histogram(title: &str, of: Option<&Histogram>, rect: Rect, pen: &mut Pen
     draw_ends(rect, [&ends[0], &format!("highest bar {}", plain_text(most)), &ends[1]], pen);
 }
 
-fn draw_table(title: &str, rows: &[TokenWeight], rect: Rect, pen: &mut Pen<'_>) {
+pub(super) fn draw_table(title: &str, rows: &[TokenWeight], rect: Rect, pen: &mut Pen<'_>) {
     draw_title(title, rect, pen);
     let (text, weak) = (pen.palette.text, pen.palette.text_weak);
     if rows.is_empty() {

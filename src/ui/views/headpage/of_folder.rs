@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Pos2, Rect, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
+use eframe::egui::{Pos2, Rect, RichText, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
 
 use super::{
     super::{controls, display_list::ScenePainter, pending, scale::Footer, states, text_width, tooltip},
@@ -15,20 +15,25 @@ use crate::{
     },
     figure::{
         measure::text_size::SMALL,
-        views::headpage::{Extremes, StoredLayout, StoredScene, layout::HeadLayout, plain_text, shown},
+        views::headpage::{
+            Extremes, HeadPageOptions, StoredLayout, StoredScene, layout::HeadLayout, norms_text, pair_text,
+            plain_text, shown,
+        },
     },
     text::weight_text,
     ui::{ViewCtx, memo::Same},
 };
 
+/// Tokens of a sequence that are told around those of a pair.
+const AROUND: usize = 8;
 /// Less than this is missing of a row by rounding alone.
 const LEAST_MISSING: f64 = 5e-4;
 
 /// Everything that the scene depends on.
-type SceneKey = (Same<CloudResult>, usize, Option<(usize, usize)>);
+type SceneKey = (Same<CloudResult>, HeadPageOptions, Option<(usize, usize)>, Option<usize>);
 
-/// Everything that the layout depends on: the file, the interval that is asked for, and the size.
-type LayoutKey = (Same<CloudResult>, usize, [u32; 2]);
+/// Everything that the layout depends on: the file, what is asked for, and the size.
+type LayoutKey = (Same<CloudResult>, HeadPageOptions, [u32; 2]);
 
 /// What the page remembers between frames.
 #[derive(Default)]
@@ -37,6 +42,7 @@ pub struct FolderPage {
     layout: Option<(LayoutKey, Arc<StoredLayout>)>,
     extremes: Option<(Same<CloudResult>, Arc<Extremes>)>,
     hovered: Option<(usize, usize)>,
+    asked_pair: Option<usize>,
 }
 
 impl FolderPage {
@@ -58,8 +64,9 @@ impl FolderPage {
             folder: Arc::clone(folder),
             head,
             file: Arc::clone(file),
-            interval: cx.pane.options.headpage.interval,
+            options: cx.pane.options.headpage,
             hovered: self.hovered,
+            asked_pair: self.asked_pair,
         };
         if file.sequences.is_empty() && file.refused.is_empty() {
             states::sentence_ui(ui, cx.theme, &format!("The file of {head} has no sequences"));
@@ -74,7 +81,7 @@ impl FolderPage {
 
     fn page_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, found: &Arc<CloudResult>, scene: &StoredScene) {
         let width = ui.available_width().max(LEAST_PT);
-        let key = (Same(Arc::clone(found)), scene.interval, [width, ui.pixels_per_point()].map(f32::to_bits));
+        let key = (Same(Arc::clone(found)), scene.options, [width, ui.pixels_per_point()].map(f32::to_bits));
         let kept = self.layout.take().filter(|(known, _)| *known == key);
         let (_, layout) = self.layout.insert(kept.unwrap_or_else(|| {
             let area = Rect::from_min_size(Pos2::ZERO, vec2(width, 0.0));
@@ -86,11 +93,15 @@ impl FolderPage {
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, label.clone()));
         let moved = layout.moved(area.min.to_vec2());
         self.hovered = response.hover_pos().and_then(|at| moved.token_at(at));
-        let scene = &StoredScene { hovered: self.hovered, ..scene.clone() };
-        let key = (Same(Arc::clone(found)), scene.interval, self.hovered);
+        let over = |rect: Rect| response.hover_pos().and_then(|at| scene.pair_at(rect, at));
+        self.asked_pair = moved.cloud.and_then(over);
+        let scene = &StoredScene { hovered: self.hovered, asked_pair: self.asked_pair, ..scene.clone() };
+        let key = (Same(Arc::clone(found)), scene.options, self.hovered, self.asked_pair);
         self.painter.paint(ui.painter(), cx.theme, key, area, &|pen| scene.draw(&moved, pen));
         if let Some(token) = self.hovered {
             token_ui(ui, cx, scene, token);
+        } else if let Some(pair) = self.asked_pair {
+            pair_ui(ui, cx, scene, pair);
         } else if let Some(at) = response.hover_pos() {
             bars_ui(ui, scene, &moved, at);
         }
@@ -100,10 +111,12 @@ impl FolderPage {
 /// The edges and the number of the bar under the pointer.
 fn bars_ui(ui: &Ui, scene: &StoredScene, layout: &StoredLayout, at: Pos2) {
     let charts = [
-        ("activation", &scene.file.activations, layout.activations),
-        ("distance", &scene.file.distances, layout.distances),
+        ("activation", scene.file.activations.as_ref(), layout.activations),
+        ("distance", scene.file.distances.as_ref(), layout.distances),
     ];
-    for (name, of, chart) in charts {
+    let own =
+        scene.file.plots.iter().zip(&layout.plots).map(|(plot, rect)| (&*plot.label, plot.part.as_ref().ok(), *rect));
+    for (name, of, chart) in charts.into_iter().chain(own) {
         let Some(of) = of else { continue };
         let n = of.bin_values.len();
         if let Some(nth) = (0..n).find(|nth| HeadLayout::bar(chart, *nth, n).contains(at)) {
@@ -114,14 +127,44 @@ fn bars_ui(ui: &Ui, scene: &StoredScene, layout: &StoredLayout, at: Pos2) {
     }
 }
 
-/// Sequences that are not shown, each with the reason.
+/// A pair of the cloud: its sequence with both tokens, and the lengths of its vectors.
+fn pair_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &StoredScene, nth: usize) {
+    let Some(pair) = scene.cloud().and_then(|cloud| cloud.pairs.get(nth)).copied() else { return };
+    let tokens = scene.pair_tokens(pair);
+    tooltip::at_pointer(ui, |ui| {
+        ui.strong(pair_text(tokens, pair));
+        if let Some(tokens) = tokens {
+            ui.horizontal_wrapped(|ui| {
+                ui.spacing_mut().item_spacing.x = 0.0;
+                let (query, key) = (pair.query as usize, pair.key as usize);
+                let first = query.min(key).saturating_sub(AROUND);
+                for (at, token) in tokens.iter().enumerate().take(query.max(key) + AROUND).skip(first) {
+                    let text = RichText::new(shown(token));
+                    ui.label(match at {
+                        at if at == query => text.color(cx.theme.query).strong(),
+                        at if at == key => text.color(cx.theme.key).strong(),
+                        _ => text.color(cx.theme.text_weak),
+                    });
+                }
+            });
+        }
+        if let Some(layout) = scene.cloud_layout() {
+            controls::caption_ui(ui, cx.theme, format!("Lengths: {}", norms_text(layout, nth)));
+        }
+    });
+}
+
+/// Sequences and other parts that are not shown, each with the reason.
 fn refused_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &StoredScene) {
     const MOST: usize = 3;
     for refused in scene.file.refused.iter().take(MOST) {
         let text = format!("⚠ Sequence {} is not shown: {}", refused.name, refused.reason);
         ui.colored_label(cx.theme.warning, text);
     }
-    let n = scene.file.refused.len().saturating_sub(MOST);
+    for words in scene.left_out().iter().take(MOST) {
+        ui.colored_label(cx.theme.warning, format!("⚠ {words}"));
+    }
+    let n = scene.file.refused.len().saturating_sub(MOST) + scene.left_out().len().saturating_sub(MOST);
     if n > 0 {
         ui.colored_label(cx.theme.warning, format!("⚠ … and {n} more"));
     }
