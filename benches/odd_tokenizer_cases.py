@@ -176,6 +176,12 @@ def spm(**options):
     return out.getvalue()
 
 
+def n_pieces(model):
+    from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+    return len(ModelProto.FromString(model).pieces)
+
+
 def vocab_txt(tokenizer):
     vocab = tokenizer["model"]["vocab"]
     return "".join(f"{token}\n" for token in sorted(vocab, key=vocab.get))
@@ -372,6 +378,66 @@ case("marian", "marian", None, dict(tokenizer_class="MarianTokenizer", source_la
      files={"source.spm": spm(), "target.spm": spm(), "vocab.json": {name: i for i, name in enumerate(["</s>", "<unk>", "▁the", "▁cat", "s", "a", "t", "▁", ">>fra<<", "<pad>"])}}, pairs=[])  # fmt: skip
 case("marian: beside a tokenizer.json", "marian", unigram(T5), dict(tokenizer_class="MarianTokenizer"),
      files={"source.spm": spm(), "target.spm": spm(), "vocab.json": {name: i for i, name in enumerate(["<pad>", "</s>", "<unk>", "▁the", "▁cat", "s", "a", "t", "▁", ">>fra<<"])}}, pairs=[])  # fmt: skip
+NLLB = dict(tokenizer_class="NllbTokenizer")
+SOME = ["deu_Latn", "eng_Latn", "fra_Latn"]
+BPE = dict(model_type="bpe", vocab_size=400)
+PIECES = {"sentencepiece.bpe.model": spm(**BPE)}
+
+
+def declared(n):
+    """Languages behind the pieces, as the files of NLLB declare them."""
+    tokens = {str(n + i): added(name, True) for i, name in enumerate(SOME)}
+    return tokens | {str(n + len(SOME)): added("<mask>", True, lstrip=True, normalized=True)}
+
+
+N_BPE = n_pieces(spm(**BPE)) + 1
+case("nllb", "m2m_100", None, NLLB | dict(added_tokens_decoder=declared(N_BPE), src_lang="fra_Latn"), files=PIECES)
+case("nllb: legacy_behaviour", "m2m_100", None, NLLB | dict(added_tokens_decoder=declared(N_BPE), legacy_behaviour=True), files=PIECES)
+case("nllb: languages listed", "m2m_100", None, NLLB | dict(additional_special_tokens=SOME, src_lang="deu_Latn"), files=PIECES, said=("has the id",))
+case("nllb: languages in the older file", "m2m_100", None, NLLB, files=PIECES | {"special_tokens_map.json": {"additional_special_tokens": SOME}}, said=("no token for the language",))
+case("nllb: no languages", "m2m_100", None, NLLB, files=PIECES, said=("no token for the language eng_Latn",))
+case("nllb: a language that it has not", "m2m_100", None, NLLB | dict(extra_special_tokens=SOME, src_lang="Klingon"), files=PIECES, said=("no token for the language Klingon",))
+case("nllb: identity", "m2m_100", None, NLLB | dict(extra_special_tokens=SOME), files={"sentencepiece.bpe.model": spm(**BPE, normalization_rule_name="identity")})
+case("nllb: symbols of its own", "m2m_100", None, NLLB | dict(extra_special_tokens=["eng_Latn"]), files={"sentencepiece.bpe.model": spm(**BPE, user_defined_symbols="cat,the", control_symbols="<new>")})
+case("nllb: symbols of its own count", "m2m_100", None, NLLB, files={"sentencepiece.bpe.model": spm(**BPE, user_defined_symbols="cat,the", control_symbols="<new>")}, said=("no token",))
+case("nllb: unigram pieces", "m2m_100", None, NLLB | dict(extra_special_tokens=SOME), files={"sentencepiece.bpe.model": spm()})
+case("nllb: other names", "m2m_100", None, NLLB | dict(bos_token="<begin>", pad_token="<fill>", unk_token="dog", extra_special_tokens=SOME), files=PIECES)
+case("nllb: split_special_tokens", "m2m_100", None, NLLB | dict(extra_special_tokens=SOME, split_special_tokens=True), files=PIECES)
+case("nllb: tokenizer.json", "m2m_100", metaspace(), NLLB | dict(extra_special_tokens=SOME), said=DISAGREE)
+case("nllb: tokenizer.json without languages", "m2m_100", metaspace(True, normalizer=rules()), NLLB | dict(src_lang="fra_Latn"), said=DISAGREE)
+case("nllb: generic class", "m2m_100", metaspace(True), dict(tokenizer_class="PreTrainedTokenizerFast"))
+M2M_VOCAB = {name: i for i, name in enumerate(["<s>", "<pad>", "</s>", "<unk>", "▁the", "▁cat", "s", "a", "t", "▁", "o", "n", "▁m"])}
+M2M_FILES = {"sentencepiece.bpe.model": spm(), "vocab.json": M2M_VOCAB}
+M2M = dict(tokenizer_class="M2M100Tokenizer")
+case("m2m_100", "m2m_100", None, M2M | dict(src_lang="fr", tgt_lang="de"), files=M2M_FILES)
+case("m2m_100: no settings", "m2m_100", None, None, files=M2M_FILES)
+case("m2m_100: wmt21", "m2m_100", None, M2M | dict(language_codes="wmt21", src_lang="zh"), files=M2M_FILES)
+case("m2m_100: languages listed", "m2m_100", None, M2M | dict(additional_special_tokens=["__af__", "__am__"]), files=M2M_FILES)
+case("m2m_100: languages in another order", "m2m_100", None, M2M | dict(additional_special_tokens=["__am__", "__af__"], src_lang="am"), files=M2M_FILES)
+case("m2m_100: a mask takes the id of a language", "m2m_100", None, M2M | dict(mask_token="<mask>", cls_token="cat"), files=M2M_FILES)
+case("m2m_100: declared tokens", "m2m_100", None, M2M | dict(added_tokens_decoder={"300": added("dog"), "301": added("__en__", True, lstrip=True)}), files=M2M_FILES)
+case("m2m_100: added_tokens.json", "m2m_100", None, M2M, files=M2M_FILES | {"added_tokens.json": {"<new>": 200}})
+case("m2m_100: beside a tokenizer.json", "m2m_100", metaspace(), M2M, files=M2M_FILES)
+case("m2m_100: merges", "m2m_100", None, M2M, files=M2M_FILES | PIECES)
+case("m2m_100: split_special_tokens", "m2m_100", None, M2M | dict(split_special_tokens=True), files=M2M_FILES)
+case("m2m_100: another unknown", "m2m_100", None, M2M | dict(unk_token="o", add_bos_token=True), files=M2M_FILES, said=("add_bos_token",))
+case("m2m_100: a tokenizer.json alone", "m2m_100", metaspace(), M2M, said=("M2M100Tokenizer", "does not open it"), refused=True)
+PEGASUS_PIECES = dict(pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
+PEGASUS_FILES = {"spiece.model": spm(**PEGASUS_PIECES)}
+PEGASUS = dict(tokenizer_class="PegasusTokenizer")
+case("pegasus", "pegasus", None, PEGASUS | dict(mask_token="<mask_2>", mask_token_sent="<mask_1>", offset=103), files=PEGASUS_FILES)
+case("pegasus: no settings", "pegasus", None, None, files=PEGASUS_FILES)
+case("pegasus: no mask of sentences", "pegasus", None, PEGASUS | dict(mask_token="<mask>", mask_token_sent=None), files=PEGASUS_FILES)
+case("pegasus: older file", "pegasus", None, None, files=PEGASUS_FILES | {"special_tokens_map.json": {"mask_token": "<mask>", "unk_token": "<unk>", "additional_special_tokens": ["<mask_1>", "<unk_2>", "dog"]}})
+case("pegasus: offset", "pegasus", None, PEGASUS | dict(offset=7), files=PEGASUS_FILES)
+case("pegasus: no offset", "pegasus", None, PEGASUS | dict(offset=0), files=PEGASUS_FILES)
+case("pegasus: identity", "pegasus", None, PEGASUS, files={"spiece.model": spm(**PEGASUS_PIECES, normalization_rule_name="identity")})
+case("pegasus: extra tokens", "pegasus", None, PEGASUS | dict(extra_special_tokens=["dog", "<mask_1>"]), files=PEGASUS_FILES)
+case("pegasus: symbols of its own", "pegasus", None, PEGASUS, files={"spiece.model": spm(**PEGASUS_PIECES, user_defined_symbols="cat", control_symbols="<mask_1>")})
+case("pegasus: described tokens", "pegasus", None, PEGASUS | dict(added_tokens_decoder={"2": added("<mask_1>", True, rstrip=True), "120": added("dog", lstrip=True)}), files=PEGASUS_FILES)
+case("pegasus: other names", "pegasus", None, PEGASUS | dict(pad_token="<fill>", eos_token="<stop>"), files=PEGASUS_FILES)
+case("pegasus: tokenizer.json", "pegasus", unigram(("<pad>", "</s>", "<unk>"), normalizer=rules()), PEGASUS, said=DISAGREE)
+case("pegasus: generic class", "pegasus", unigram(("<pad>", "</s>", "<unk>"), normalizer={"type": "Lowercase"}), dict(tokenizer_class="PreTrainedTokenizerFast"))
 case("encoder-decoder: its encoder's class", "encoder-decoder", word_piece(tuple(BERT_SPECIAL), False), None)
 case("vision-encoder-decoder: by the file", "vision-encoder-decoder", byte_level(normalizer={"type": "NFKC"}), None, pairs=[])
 case("files for newer versions", "gpt2", byte_level(), dict(tokenizer_class="PreTrainedTokenizerFast", fast_tokenizer_files=["tokenizer.json", "tokenizer.4.0.0.json", "tokenizer.9.0.0.json"]),

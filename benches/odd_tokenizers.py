@@ -53,8 +53,8 @@ Written by `python benches/odd_tokenizers.py --out docs/families.md`, which prin
 """
 CLASSES = {
     "bart": "BartForConditionalGeneration", "clip": "CLIPModel", "led": "LEDForConditionalGeneration",
-    "marian": "MarianMTModel", "mbart": "MBartForConditionalGeneration", "mt5": "MT5ForConditionalGeneration",
-    "siglip": "SiglipModel", "t5": "T5ForConditionalGeneration",
+    "m2m_100": "M2M100ForConditionalGeneration", "marian": "MarianMTModel", "mbart": "MBartForConditionalGeneration",
+    "mt5": "MT5ForConditionalGeneration", "pegasus": "PegasusForConditionalGeneration", "siglip": "SiglipModel", "t5": "T5ForConditionalGeneration",
 }  # fmt: skip
 SIZES = dict(vocab_size=N_VOCAB, max_position_embeddings=N_CTX, n_positions=N_CTX, max_encoder_position_embeddings=N_CTX,
              max_decoder_position_embeddings=N_CTX, position_embedding_type="absolute", pad_token_id=0)  # fmt: skip

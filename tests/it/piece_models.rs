@@ -171,6 +171,25 @@ fn marian_needs_its_own_ids() {
 }
 
 #[test]
+fn m2m_needs_its_own_ids_and_a_language_that_it_knows() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    let refusal = || Model::tokenizer(&ModelFiles::folder(folder.path())).unwrap_err();
+    write("config.json", br#"{"model_type": "m2m_100"}"#);
+    assert!(refusal().details().contains("Looked for"), "nothing is there");
+    write("sentencepiece.bpe.model", &fixture("m2m_100/sentencepiece.bpe.model"));
+    let error = refusal().to_string();
+    assert!(error.starts_with("vocab.json cannot be used: it is missing") && error.contains("NllbTokenizer"), "{error}");
+    write("vocab.json", &fixture("m2m_100/vocab.json"));
+    assert!(Model::tokenizer(&ModelFiles::folder(folder.path())).is_ok());
+    for (key, value) in [("src_lang", "eng_Latn"), ("language_codes", "wmt22")] {
+        write("tokenizer_config.json", format!(r#"{{"{key}": "{value}"}}"#).as_bytes());
+        let error = refusal().to_string();
+        assert!(error.starts_with("tokenizer_config.json cannot be used") && error.contains(value), "{error}");
+    }
+}
+
+#[test]
 fn special_ids_come_from_the_files_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let special = |files: &[(&str, &str)]| {

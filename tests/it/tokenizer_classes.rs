@@ -61,6 +61,11 @@ fn vocabulary(class: &str) -> Vec<(&'static str, Vec<u8>)> {
         "MarianTokenizer" => ["source.spm", "target.spm", "vocab.json"]
             .map(|name| (name, file(&PathBuf::from("tokenizers/marian").join(name).display().to_string())))
             .into(),
+        "M2M100Tokenizer" => ["sentencepiece.bpe.model", "vocab.json"]
+            .map(|name| (name, file(&format!("tokenizers/m2m_100/{name}"))))
+            .into(),
+        "NllbTokenizer" => vec![("sentencepiece.bpe.model", file("tokenizers/nllb/sentencepiece.bpe.model"))],
+        "PegasusTokenizer" => vec![("spiece.model", file("tokenizers/pegasus/spiece.model"))],
         "AlbertTokenizer"
         | "CamembertTokenizer"
         | "DebertaV2Tokenizer"

@@ -74,6 +74,8 @@ fn unigram_models_give_the_reference_ids() {
         ("mbart", "sentencepiece.bpe.model"),
         ("mbart50", "sentencepiece.bpe.model"),
         ("deberta-v2", "spm.model"),
+        ("m2m_100", "sentencepiece.bpe.model and vocab.json"),
+        ("pegasus", "spiece.model"),
         ("plain", "tokenizer.model"),
         ("marian", "source.spm and vocab.json"),
     ] {
@@ -86,6 +88,7 @@ fn bpe_models_with_bytes_give_the_reference_ids() {
     for name in ["llama", "llama-repaired", "gemma"] {
         check_reference(name, "tokenizer.model");
     }
+    check_reference("nllb", "sentencepiece.bpe.model");
 }
 
 #[test]
@@ -105,7 +108,7 @@ fn settings_beside_a_tokenizer_json_count() {
 
 #[test]
 fn a_target_is_what_the_decoder_reads() {
-    for name in ["t5", "bart-prefix", "mbart", "mbart50", "marian"] {
+    for name in ["t5", "bart-prefix", "mbart", "mbart50", "marian", "m2m_100", "nllb", "pegasus"] {
         let encoder = encoder(name);
         for case in cases(name, "targets.json") {
             let target = case["text"].as_str().unwrap();
@@ -182,27 +185,63 @@ fn a_tokenizer_json_beside_own_pieces_adds_its_tokens() {
     ));
 }
 
-/// What a DeBERTa folder says of its class beside a `SentencePiece` model alone. By `AutoTokenizer` of transformers 5.
+/// What a folder says of its class beside a `SentencePiece` model and no `tokenizer.json`. By `AutoTokenizer` of
+/// transformers 5.
 #[test]
 fn every_flag_of_the_class_counts_without_a_tokenizer_json() {
-    let flags: Value = serde_json::from_slice(&fs::read(fixture("deberta-v2").join("flags.json")).unwrap()).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    for file in ["config.json", "spm.model"] {
-        fs::copy(fixture("deberta-v2").join(file), folder.path().join(file)).unwrap();
-    }
-    for flag in flags.as_array().unwrap() {
-        let settings = flag["settings"].to_string();
-        fs::write(folder.path().join("tokenizer_config.json"), &settings).unwrap();
-        let encoder = Model::tokenizer(&ModelFiles::folder(folder.path())).unwrap();
-        for case in flag["cases"].as_array().unwrap() {
-            let input = case["text"].as_str().unwrap();
-            let ids: Vec<u32> = serde_json::from_value(case["ids"].clone()).unwrap();
-            match encoder.encode(&text(input), 10_000) {
-                Err(InputError::EmptyText) if input.trim().is_empty() => {}
-                encoded => assert_eq!(encoded.unwrap().ids, ids, "{settings} on {input:?}"),
+    for name in ["deberta-v2", "m2m_100", "nllb", "pegasus"] {
+        let flags: Value = serde_json::from_slice(&fs::read(fixture(name).join("flags.json")).unwrap()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["config.json", "spm.model", "spiece.model", "sentencepiece.bpe.model", "vocab.json"] {
+            let path = fixture(name).join(file);
+            if path.is_file() {
+                fs::copy(path, folder.path().join(file)).unwrap();
             }
         }
+        let mut failures = Vec::new();
+        for flag in flags.as_array().unwrap() {
+            let settings = flag["settings"].to_string();
+            fs::write(folder.path().join("tokenizer_config.json"), &settings).unwrap();
+            let encoder = Model::tokenizer(&ModelFiles::folder(folder.path())).unwrap();
+            for case in flag["cases"].as_array().unwrap() {
+                let input = case["text"].as_str().unwrap();
+                match encoder.encode(&text(input), 10_000) {
+                    Err(InputError::EmptyText) if input.trim().is_empty() => {}
+                    encoded => {
+                        let (here, python) = (encoded.unwrap().ids, ids(case));
+                        if here != python {
+                            failures.push(format!("{input:?} {settings:.300}\n  here   {here:?}\n  python {python:?}"));
+                        }
+                    }
+                }
+            }
+        }
+        assert!(failures.is_empty(), "{name}\n{}", failures.join("\n"));
     }
+}
+
+/// What is said of an NLLB whose files do not tell the ids of its languages.
+#[test]
+fn languages_that_have_another_id_or_none_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["config.json", "sentencepiece.bpe.model"] {
+        fs::copy(fixture("nllb").join(file), folder.path().join(file)).unwrap();
+    }
+    let said = |settings: Value| {
+        fs::write(folder.path().join("tokenizer_config.json"), settings.to_string()).unwrap();
+        let encoder = Model::tokenizer(&ModelFiles::folder(folder.path())).unwrap();
+        (encoder.id_of("eng_Latn"), encoder.warnings().join("; "))
+    };
+    let (none, unknown) = said(serde_json::json!({"tokenizer_class": "NllbTokenizer"}));
+    assert!(none.is_none() && unknown.contains("no token for the language eng_Latn"), "{unknown}");
+    let listed = ["ace_Arab", "eng_Latn"];
+    let (id, moved) = said(serde_json::json!({"tokenizer_class": "NllbTokenizer", "extra_special_tokens": listed}));
+    let id = id.unwrap();
+    assert!(moved.contains(&format!("eng_Latn has the id {id} instead of ")), "{moved}");
+    let settings = fs::read(fixture("nllb").join("tokenizer_config.json")).unwrap();
+    let mut settings: Value = serde_json::from_slice(&settings).unwrap();
+    settings["src_lang"] = "eng_Latn".into();
+    assert_eq!(said(settings).1, "");
 }
 
 /// Flags of other classes than the model's change nothing, and are told; ALBERT's class gives up its own ends for those

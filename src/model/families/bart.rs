@@ -30,7 +30,7 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         aliases: ALIASES,
         ids: &[(BOS, 0), (EOS, 2), (PAD, 1), (START, 2)],
-        tokenizer: TokenizerClass::unknown("M2M100Tokenizer"),
+        tokenizer: TokenizerClass::class(Convention::M2m100),
         ..Family::encoder_decoder("m2m_100", build_m2m)
     },
     Family {
@@ -50,7 +50,7 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         aliases: ALIASES,
         ids: &[(EOS, 1), (PAD, 0), (START, 0), (LAST, 1)],
-        tokenizer: TokenizerClass::unknown("PegasusTokenizer"),
+        tokenizer: TokenizerClass::class(Convention::Pegasus),
         ..Family::encoder_decoder("pegasus", |config, weights| build(config, weights, &PEGASUS))
     },
 ];

@@ -31,6 +31,8 @@ const HARMLESS: &[&str] = &[
     "merges_file",
     "model_max_length",
     "name_or_path",
+    // Rows of the table beyond the languages, which no text has.
+    "num_madeup_words",
     "pad_to_multiple_of",
     "pad_token_type_id",
     "padding_side",
@@ -43,6 +45,7 @@ const HARMLESS: &[&str] = &[
     "source_spm",
     "special_tokens_map_file",
     "special_tokens_pattern",
+    "spm_file",
     "stride",
     "target_lang",
     "target_spm",

@@ -16,9 +16,9 @@ use tokenizers::{
 use super::{
     convention::Convention,
     file::{ModelPart, TokenizerFile, Vocabulary},
+    languages::languages,
     parts::TokenizerParts,
-    pieces::languages,
-    settings::SmallFiles,
+    settings::{CONFIG, SmallFiles},
     template,
     tokens::SpecialTokens,
 };
@@ -100,6 +100,10 @@ fn model(
         }
         _ => {
             let unk_id = unknown_of(&part.vocab, parts, tokens, settings);
+            if settings.convention == Convention::Pegasus && unk_id.is_none() {
+                let unknown = tokens.role("unk_token").unwrap_or_default();
+                return Err(format!("it does not contain {unknown} with the score 0"));
+            }
             let Vocabulary::Scores(mut entries) = part.vocab else {
                 return Err("its vocabulary has no scores".to_owned());
             };
@@ -125,6 +129,7 @@ pub(super) fn unknown_of(
     match settings.convention {
         Convention::Camembert => Some(place(&|_| true).unwrap_or(0)),
         Convention::DebertaV2 => place(&|score| score == 0.0).or(default),
+        Convention::Pegasus => place(&|score| score == 0.0),
         _ => default,
     }
 }
@@ -175,13 +180,29 @@ fn processor_of(
         Convention::XlmRoberta | Convention::Camembert => {
             template("bos_token $A eos_token", "bos_token $A eos_token eos_token $B eos_token")
         }
-        Convention::MBart | Convention::MBart50 => {
-            let language = settings.text("src_lang").unwrap_or("en_XX");
-            let (single, pair) = if settings.convention == Convention::MBart {
+        Convention::Pegasus => template("$A eos_token", "$A $B eos_token"),
+        Convention::MBart | Convention::MBart50 | Convention::Nllb => {
+            let is_nllb = settings.convention == Convention::Nllb;
+            let default = if is_nllb { "eng_Latn" } else { "en_XX" };
+            let language = settings.text("src_lang").unwrap_or(default);
+            let behind = if is_nllb {
+                settings.flag("legacy_behaviour").unwrap_or(false)
+            } else {
+                settings.convention == Convention::MBart
+            };
+            let (single, pair) = if behind {
                 ("$A eos_token language", "$A $B eos_token language")
             } else {
                 ("language $A eos_token", "language $A $B eos_token")
             };
+            if is_nllb && tokenizer.token_to_id(language).is_none() {
+                settings.warn(format!(
+                    "The class has no token for the language {language}, so a text is read with {} in its place: \
+                     {CONFIG} lists no languages, and NllbTokenizer of transformers 5 takes none of its own beside a \
+                     SentencePiece model",
+                    text("unk_token")
+                ));
+            }
             let named = |role: &str| match role {
                 "language" => {
                     let unknown = || tokenizer.token_to_id(&text("unk_token"));

@@ -18,10 +18,13 @@ pub(crate) enum Convention {
     Gpt2,
     GptNeoX,
     Llama,
+    M2m100,
     Marian,
     MBart,
     MBart50,
     MpNet,
+    Nllb,
+    Pegasus,
     Qwen2,
     Roberta,
     Siglip,
@@ -85,15 +88,7 @@ impl Convention {
         if is_overruled && !has_own_code(tokenizer) {
             return None;
         }
-        Self::unknown_class(tokenizer, model).or_else(|| Self::unread_class(tokenizer, model, tokenizer_of))
-    }
-
-    /// The class of the model's type where the checkpoint names none and its rules are not known here.
-    pub fn unread_class(tokenizer: &Value, model: &Value, tokenizer_of: TokenizerOf) -> Option<&'static str> {
-        match class(tokenizer, model) {
-            Some(_) => None,
-            None => tokenizer_class(text(model, "model_type")?, tokenizer_of).unknown,
-        }
+        Self::unknown_class(tokenizer, model)
     }
 
     /// Whether a tokenizer of this family tells a model that has segments which of two texts a token is of.
@@ -121,10 +116,13 @@ impl Convention {
             Self::Gpt2 => "GPT2Tokenizer",
             Self::GptNeoX => "GPTNeoXTokenizer",
             Self::Llama => "LlamaTokenizer",
+            Self::M2m100 => "M2M100Tokenizer",
             Self::Marian => "MarianTokenizer",
             Self::MBart => "MBartTokenizer",
             Self::MBart50 => "MBart50Tokenizer",
             Self::MpNet => "MPNetTokenizer",
+            Self::Nllb => "NllbTokenizer",
+            Self::Pegasus => "PegasusTokenizer",
             Self::Qwen2 => "Qwen2Tokenizer",
             Self::Roberta => "RobertaTokenizer",
             Self::Siglip => "SiglipTokenizer",
@@ -156,10 +154,13 @@ impl Convention {
             "GPT2Tokenizer" => Self::Gpt2,
             "GPTNeoXTokenizer" => Self::GptNeoX,
             "LlamaTokenizer" | "Phi3Tokenizer" => Self::Llama,
+            "M2M100Tokenizer" => Self::M2m100,
             "MarianTokenizer" => Self::Marian,
             "MBartTokenizer" => Self::MBart,
             "MBart50Tokenizer" => Self::MBart50,
             "MPNetTokenizer" => Self::MpNet,
+            "NllbTokenizer" => Self::Nllb,
+            "PegasusTokenizer" => Self::Pegasus,
             "Qwen2Tokenizer" => Self::Qwen2,
             "RobertaTokenizer" | "BartTokenizer" | "LEDTokenizer" | "LongformerTokenizer" | "MvpTokenizer" => {
                 Self::Roberta
@@ -247,7 +248,20 @@ impl Convention {
                 ("cls_token", "<s>"),
                 ("mask_token", "<mask>"),
             ],
-            Self::Camembert | Self::MBart | Self::Roberta | Self::XlmRoberta => &[
+            Self::M2m100 => &[
+                ("bos_token", "<s>"),
+                ("eos_token", "</s>"),
+                ("unk_token", "<unk>"),
+                ("sep_token", "</s>"),
+                ("pad_token", "<pad>"),
+            ],
+            Self::Pegasus => &[
+                ("eos_token", "</s>"),
+                ("unk_token", "<unk>"),
+                ("pad_token", "<pad>"),
+                ("mask_token", "<mask_2>"),
+            ],
+            Self::Camembert | Self::MBart | Self::Nllb | Self::Roberta | Self::XlmRoberta => &[
                 ("bos_token", "<s>"),
                 ("eos_token", "</s>"),
                 ("unk_token", "<unk>"),
@@ -272,7 +286,12 @@ impl Convention {
 
     /// The same in the classes of transformers 5: fewer of them say so.
     pub const fn class_strips_mask(self) -> bool {
-        matches!(self, Self::Camembert | Self::MBart | Self::MBart50 | Self::MpNet)
+        matches!(self, Self::Camembert | Self::MBart | Self::MBart50 | Self::MpNet | Self::Nllb)
+    }
+
+    /// Whether the classes look for their mask in the normalised text.
+    pub const fn class_normalizes_mask(self) -> bool {
+        matches!(self, Self::Nllb)
     }
 }
 
@@ -295,8 +314,6 @@ pub(crate) struct TokenizerClass {
     registered: Registered,
     /// Whose a vocabulary is that comes without a `tokenizer.json` and without a class.
     alone: Convention,
-    /// The class that is registered where its rules are not known here, so that a vocabulary alone is not read.
-    unknown: Option<&'static str>,
     /// Whether its words were once written down wrongly.
     pub(super) wrong_words: bool,
 }
@@ -307,16 +324,11 @@ pub(crate) type TokenizerOf = fn(&str) -> Option<TokenizerClass>;
 impl TokenizerClass {
     /// The class that the checkpoint names, or what its file says.
     pub const NONE: Self =
-        Self { registered: Registered::Nothing, alone: Convention::Other, unknown: None, wrong_words: false };
+        Self { registered: Registered::Nothing, alone: Convention::Other, wrong_words: false };
     /// The tokenizer of the encoder's model.
     pub const OF_ENCODER: Self = Self { registered: Registered::OfEncoder, ..Self::NONE };
     /// What the file says, as the classes that checkpoints name are known to be wrong.
     pub const OF_FILE: Self = Self::always(Convention::Other);
-
-    /// A class whose rules are not known here: what its `tokenizer.json` says, and nothing without one.
-    pub const fn unknown(class: &'static str) -> Self {
-        Self { unknown: Some(class), ..Self::NONE }
-    }
 
     /// This class, unless the checkpoint names another one.
     pub const fn class(class: Convention) -> Self {

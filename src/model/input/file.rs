@@ -59,6 +59,16 @@ pub(super) enum Merge {
     Pair((String, String)),
 }
 
+impl Vocabulary {
+    /// Number of pieces.
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Ids(entries) => entries.len(),
+            Self::Scores(entries) => entries.len(),
+        }
+    }
+}
+
 impl TokenizerFile {
     /// Added tokens with their ids.
     pub fn added_tokens(&self) -> Vec<(u32, AddedToken)> {

@@ -36,19 +36,21 @@ impl TokenizerParts {
             | Convention::Qwen2
             | Convention::Clip => Some(Self::of_bytes(settings, unknown)),
             Convention::Llama | Convention::CodeLlama | Convention::Gemma => Some(Self::of_merges(settings, unknown)),
+            Convention::Nllb => Some(Self::of_pieces(rules, unknown)),
             Convention::T5
             | Convention::Albert
             | Convention::XlmRoberta
             | Convention::Camembert
             | Convention::MBart
             | Convention::MBart50
+            | Convention::Pegasus
             | Convention::DebertaV2 => Some(Self::of_scores(settings, rules)),
             Convention::Esm => Some(Self {
                 pre_tokenizer: json!({ "type": "WhitespaceSplit" }),
                 model: json!({ "type": "WordLevel", "unk_token": unknown }),
                 ..Self::default()
             }),
-            Convention::Marian | Convention::Siglip | Convention::Other => None,
+            Convention::M2m100 | Convention::Marian | Convention::Siglip | Convention::Other => None,
         }
     }
 
@@ -128,6 +130,19 @@ impl TokenizerParts {
         }
     }
 
+    /// Merges of pieces, of a text that is normalised by rules.
+    fn of_pieces(rules: Option<&Value>, unknown: Option<&str>) -> Self {
+        let normalizer = rules.map(|rules| sequence(&[rules.clone(), replace_all(" {2,}", " ")]));
+        Self {
+            normalizer: normalizer.unwrap_or_default(),
+            pre_tokenizer: metaspace("always"),
+            decoder: metaspace("always"),
+            model: json!({
+                "type": "BPE", "unk_token": unknown, "fuse_unk": true, "byte_fallback": false, "end_of_word_suffix": null
+            }),
+        }
+    }
+
     fn of_scores(settings: &SmallFiles, rules: Option<&Value>) -> Self {
         let compiled = || rules.cloned().unwrap_or_default();
         let by_prefix = || if flag(settings, "add_prefix_space", true) { "always" } else { "never" };
@@ -144,6 +159,11 @@ impl TokenizerParts {
             Convention::MBart50 => {
                 let steps: Vec<Value> = rules.cloned().into_iter().chain([replace_all(" {2,}", " ")]).collect();
                 Self { pre_tokenizer: metaspace("always"), ..around(sequence(&steps), "always", 3) }
+            }
+            Convention::Pegasus => {
+                let first = rules.cloned().unwrap_or_else(|| replace_all(r"\n", " "));
+                let normalizer = sequence(&[first, replace_all(" {2,}", " ")]);
+                Self { pre_tokenizer: metaspace("always"), ..around(normalizer, "always", 2) }
             }
             Convention::Albert => {
                 let mut steps = vec![replace("``", "\""), replace("''", "\"")];

@@ -18,8 +18,9 @@ use tokenizers::{
 use super::{
     canonical::Canonical,
     convention::Convention,
-    sentencepiece::{Found, PieceKind, SentencePiece},
-    settings::SmallFiles,
+    languages::{WMT, languages},
+    sentencepiece::{Found, PieceFile, PieceKind, SentencePiece},
+    settings::{CONFIG, SmallFiles},
 };
 
 /// Cuts text into pieces with the ids of a checkpoint.
@@ -41,7 +42,7 @@ pub(super) struct PieceCutter {
 
 /// A tokenizer that knows names and ids and how to decode, and a cutter that gives the ids.
 ///
-/// `vocab` is Marian's `vocab.json`, which has ids of its own.
+/// `vocab` is the `vocab.json` of Marian or M2M-100, which has ids of its own.
 ///
 /// # Errors
 /// A sentence on what is wrong with the model file.
@@ -50,7 +51,7 @@ pub(super) fn tokenizer(
     vocab: Option<&BTreeMap<String, u32>>,
     settings: &SmallFiles,
 ) -> Result<(Tokenizer, PieceCutter), String> {
-    let (mut model, pieces) = SentencePiece::parse(bytes)?;
+    let (mut model, PieceFile { pieces, .. }) = SentencePiece::parse(bytes)?;
     // T5, mBART, Marian and Gemma have no such flag.
     let has_flag = matches!(
         settings.convention,
@@ -65,7 +66,13 @@ pub(super) fn tokenizer(
     }
     let mut names = Names::default();
     let ids = match vocab {
-        Some(vocab) => marian_ids(&pieces, vocab, settings, &mut names)?,
+        Some(vocab) => {
+            let ids = ids_of_file(&pieces, vocab, settings, &mut names)?;
+            if settings.convention == Convention::M2m100 {
+                names.push_languages(vocab.len(), settings);
+            }
+            ids
+        }
         None => names.lay_out(&pieces, settings),
     };
     let has_prefix = model.adds_prefix();
@@ -203,6 +210,26 @@ impl Names {
         self.0.insert(next, name);
     }
 
+    /// Names the languages of M2M-100, which follow the `n` entries of its `vocab.json`, and the tokens that the checkpoint
+    /// adds, which are counted on from there by themselves.
+    fn push_languages(&mut self, n: usize, settings: &SmallFiles) {
+        let declared = settings.added_tokens();
+        let mut known: HashSet<String> = self.0.values().cloned().collect();
+        known.extend(declared.into_iter().map(|(_, token)| token.content));
+        for token in settings.special_tokens().chain(settings.additional_special_tokens()) {
+            let next = known.len() as u32;
+            if known.insert(token.content.clone()) {
+                self.0.insert(next, token.content);
+            }
+        }
+        for (id, code) in (n as u32..).zip(m2m_languages(settings)) {
+            let token = language_token(code);
+            if !known.contains(&token) {
+                self.0.entry(id).or_insert(token);
+            }
+        }
+    }
+
     /// All tokens to look for in text before it is cut; names those that have no id yet.
     fn special_tokens(&mut self, pieces: &[(String, PieceKind)], settings: &SmallFiles) -> Vec<AddedToken> {
         let added = settings.added_tokens();
@@ -219,7 +246,7 @@ impl Names {
             let is_language = |name: &&String| name.starts_with(">>") && name.ends_with("<<");
             let languages = self.0.values().filter(is_language);
             tokens.extend(languages.map(|name| AddedToken::from(name, false).normalized(false)));
-        } else if settings.convention != Convention::Siglip {
+        } else if !matches!(settings.convention, Convention::Siglip | Convention::M2m100) {
             let control = pieces.iter().filter(|(_, kind)| *kind == PieceKind::Control);
             tokens.extend(control.map(|(name, _)| AddedToken::from(name, true)));
         }
@@ -236,7 +263,7 @@ impl Names {
 }
 
 /// Ids from `vocab.json`; pieces that it lacks are unknown.
-fn marian_ids(
+fn ids_of_file(
     pieces: &[(String, PieceKind)],
     vocab: &BTreeMap<String, u32>,
     settings: &SmallFiles,
@@ -264,24 +291,32 @@ fn extra_names(settings: &SmallFiles) -> Box<dyn Iterator<Item = String>> {
     }
 }
 
-/// The language codes of a family, in the order of their ids.
-pub(super) fn languages(convention: Convention) -> &'static [&'static str] {
-    match convention {
-        Convention::MBart => &LANGUAGES[..N_MBART_LANGUAGES],
-        Convention::MBart50 => &LANGUAGES,
-        _ => &[],
+/// How M2M-100 writes a language.
+pub(super) fn language_token(code: &str) -> String {
+    format!("__{code}__")
+}
+
+/// The languages of an M2M-100: one of two lists.
+fn m2m_languages(settings: &SmallFiles) -> &'static [&'static str] {
+    match settings.text("language_codes") {
+        Some("wmt21") => &WMT,
+        _ => languages(Convention::M2m100),
     }
 }
 
-/// The languages of mBART, then those that mBART-50 adds, in the order of their ids.
-static LANGUAGES: [&str; 52] = [
-    "ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI", "fr_XX", "gu_IN", "hi_IN", "it_IT", "ja_XX",
-    "kk_KZ", "ko_KR", "lt_LT", "lv_LV", "my_MM", "ne_NP", "nl_XX", "ro_RO", "ru_RU", "si_LK", "tr_TR", "vi_VN",
-    "zh_CN", "af_ZA", "az_AZ", "bn_IN", "fa_IR", "he_IL", "hr_HR", "id_ID", "ka_GE", "km_KH", "mk_MK", "ml_IN",
-    "mn_MN", "mr_IN", "pl_PL", "ps_AF", "pt_XX", "sv_SE", "sw_KE", "ta_IN", "te_IN", "th_TH", "tl_XX", "uk_UA",
-    "ur_PK", "xh_ZA", "gl_ES", "sl_SI",
-];
-const N_MBART_LANGUAGES: usize = 25;
+/// The token of the language that a text is in, and its id behind the `n` entries of `vocab.json`.
+///
+/// # Errors
+/// When the class knows no such language.
+pub(super) fn m2m_source(n: usize, settings: &SmallFiles) -> Result<(String, u32), String> {
+    if let Some(other) = settings.text("language_codes").filter(|name| !["m2m100", "wmt21"].contains(name)) {
+        return Err(format!("language_codes of {CONFIG} is “{other}”, and there are m2m100 and wmt21"));
+    }
+    let code = settings.text("src_lang").unwrap_or("en");
+    let place = m2m_languages(settings).iter().position(|known| *known == code);
+    let place = place.ok_or_else(|| format!("src_lang of {CONFIG} is “{code}”, which is none of its languages"))?;
+    Ok((language_token(code), (n + place) as u32))
+}
 
 /// ALBERT changes letters before the model sees them.
 fn prepare(settings: &SmallFiles) -> tokenizers::Result<Option<NormalizerWrapper>> {
@@ -314,7 +349,7 @@ fn ends_in_digit_and_comma(piece: &str) -> bool {
     piece.strip_suffix(',').is_some_and(|start| start.ends_with(|c: char| c.is_numeric()))
 }
 
-/// Marian's `vocab.json`.
+/// A `vocab.json`.
 ///
 /// # Errors
 /// When it is not a list of ids by piece.

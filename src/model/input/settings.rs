@@ -110,11 +110,6 @@ impl SmallFiles {
         Convention::unknown_class(&self.tokenizer, &self.model)
     }
 
-    /// The class of the model's type, when the checkpoint names none and it is none of the known families.
-    pub fn unread_class(&self) -> Option<&str> {
-        Convention::unread_class(&self.tokenizer, &self.model, self.tokenizer_of)
-    }
-
     /// The class whose rules would count and are not known.
     pub fn unfollowed_class(&self) -> Option<&str> {
         Convention::unfollowed_class(&self.tokenizer, &self.model, self.tokenizer_of)
@@ -124,6 +119,7 @@ impl SmallFiles {
     pub fn has_own_pieces(&self, files: &ModelFiles) -> bool {
         match self.convention {
             Convention::Marian => files.contains("source.spm") && files.contains("vocab.json"),
+            Convention::M2m100 => files.contains("sentencepiece.bpe.model") && files.contains("vocab.json"),
             Convention::Siglip => files.contains("spiece.model"),
             _ => false,
         }

@@ -27,7 +27,7 @@ fn templates(settings: &SmallFiles) -> (String, String) {
         Convention::T5 | Convention::Siglip => ("$A eos_token", "$A eos_token $B eos_token"),
         Convention::Marian => ("$A eos_token", "$A $B eos_token"),
         Convention::MBart => ("$A eos_token language", "$A $B eos_token language"),
-        Convention::MBart50 => ("language $A eos_token", "language $A $B eos_token"),
+        Convention::M2m100 | Convention::MBart50 => ("language $A eos_token", "language $A $B eos_token"),
         _ => {
             let begins = matches!(settings.convention, Convention::Llama | Convention::CodeLlama | Convention::Gemma);
             let flag = |key, token, default| settings.flag(key).unwrap_or(default) && settings.token(token).is_some();
@@ -39,20 +39,22 @@ fn templates(settings: &SmallFiles) -> (String, String) {
     (single.to_owned(), pair.to_owned())
 }
 
-/// What adds the special tokens; `language` is the code that mBART writes beside a text.
+/// What adds the special tokens; `language` is what mBART and M2M-100 write beside a text, with its id where that is not
+/// the vocabulary's.
 ///
 /// # Errors
 /// When the vocabulary lacks one of them.
 pub(super) fn processor(
     settings: &SmallFiles,
     tokenizer: &Tokenizer,
-    language: &str,
+    (language, language_id): (&str, Option<u32>),
 ) -> Result<TemplateProcessing, String> {
     let (single, pair) = templates(settings);
     build(&single, &pair, |role| {
-        let text = match role {
-            "language" => language.to_owned(),
-            role => settings.token(role).map(|token| token.content).unwrap_or_default(),
+        let text = match (role, language_id) {
+            ("language", Some(id)) => return Ok((language.to_owned(), id)),
+            ("language", None) => language.to_owned(),
+            (role, _) => settings.token(role).map(|token| token.content).unwrap_or_default(),
         };
         let id = tokenizer.token_to_id(&text).ok_or_else(|| format!("it does not contain {text}"))?;
         Ok((text, id))

@@ -10,6 +10,7 @@ use super::{
     encoded::EncodedText,
     file::TokenizerFile,
     guard::guarded,
+    pieces::language_token,
     read,
     sentences::SentenceRules,
     settings::SmallFiles,
@@ -27,7 +28,7 @@ pub struct TextEncoder {
     /// Where the target of an encoder–decoder model has a vocabulary or pieces of its own.
     target: Option<Codec>,
     special: SpecialIds,
-    /// The language code that mBART-50 writes before a target.
+    /// The language code that mBART-50, M2M-100 and NLLB write before a target.
     target_language: Option<u32>,
     tells_segments: bool,
     /// The id of what the vocabulary does not know.
@@ -89,8 +90,7 @@ impl TextEncoder {
             guarded(|| vocabulary::codecs(files, &settings)).unwrap_or_else(broken)?
         };
         let special = SpecialIds::new(&settings, |token| text.id(token));
-        let language = || special.forced_bos.or_else(|| text.id(settings.text("tgt_lang")?));
-        let target_language = if settings.convention == Convention::MBart50 { language() } else { None };
+        let target_language = target_language(&settings, &special, &text);
         let unknown = text.unknown(settings.token("unk_token").and_then(|token| text.id(&token.content)));
         let tells_segments = settings.tells_segments();
         let clean = |key: &str| settings.flag(key).unwrap_or(false);
@@ -295,6 +295,17 @@ impl TextEncoder {
 impl std::fmt::Debug for TextEncoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "TextEncoder({})", self.source)
+    }
+}
+
+/// The id of the language that a target begins with: what generation is forced to begin with, else what the tokenizer
+/// says of itself.
+fn target_language(settings: &SmallFiles, special: &SpecialIds, codec: &Codec) -> Option<u32> {
+    let named = |token: fn(&str) -> String| codec.id(&token(settings.text("tgt_lang")?));
+    match settings.convention {
+        Convention::MBart50 | Convention::Nllb => special.forced_bos.or_else(|| named(str::to_owned)),
+        Convention::M2m100 => special.forced_bos.or_else(|| named(language_token)),
+        _ => None,
     }
 }
 

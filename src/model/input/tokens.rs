@@ -8,7 +8,7 @@ use tokenizers::{AddedToken, Tokenizer};
 
 use super::{
     convention::Convention,
-    pieces::languages,
+    languages::languages,
     settings::{MAX_ADDED_ID, ROLES, SmallFiles, added_token},
 };
 
@@ -26,6 +26,16 @@ pub(super) struct SpecialTokens {
 impl SpecialTokens {
     /// `in_file` are the added tokens of the `tokenizer.json`, where there is one.
     pub fn of(settings: &SmallFiles, in_file: &[(u32, AddedToken)]) -> Self {
+        Self::collect(settings, in_file, None)
+    }
+
+    /// The same around a `SentencePiece` model, whose control and user-defined `pieces` count instead of what the older
+    /// `special_tokens_map.json` lists.
+    pub fn of_pieces(settings: &SmallFiles, pieces: Vec<AddedToken>) -> Self {
+        Self::collect(settings, &[], Some(pieces))
+    }
+
+    fn collect(settings: &SmallFiles, in_file: &[(u32, AddedToken)], pieces: Option<Vec<AddedToken>>) -> Self {
         let decoder = settings.get("added_tokens_decoder").and_then(Value::as_object);
         let mut added = BTreeMap::new();
         // The other small files count only where `tokenizer_config.json` does not list the added tokens.
@@ -52,10 +62,12 @@ impl SpecialTokens {
         let defaults = convention.special_tokens();
         let mut named: Vec<(String, AddedToken)> = Vec::new();
         for role in ROLES {
+            let normalizes = role == "mask_token" && convention.class_normalizes_mask();
+            let made_by_class = |token: AddedToken| if normalizes { token.normalized(true) } else { token };
             let named_by_class = || {
                 let (_, text) = defaults.iter().find(|(name, _)| *name == role)?;
                 let lstrip = role == "mask_token" && convention.class_strips_mask();
-                Some(AddedToken::from(*text, true).lstrip(lstrip))
+                Some(made_by_class(AddedToken::from(*text, true).lstrip(lstrip)))
             };
             let given = value_of(settings, map, role);
             let strips = given.is_some_and(Value::is_string) && role == "mask_token" && convention.class_strips_mask();
@@ -65,7 +77,7 @@ impl SpecialTokens {
                     let token = known(token);
                     // The class makes its own of a text that nobody described.
                     let described = added.values().any(|added| added.content == token.content);
-                    if strips && !described { token.lstrip(true) } else { token }
+                    if strips && !described { made_by_class(token.lstrip(true)) } else { token }
                 }),
                 None => named_by_class(),
             };
@@ -75,7 +87,7 @@ impl SpecialTokens {
             named.retain(|(other, _)| *other != name);
             named.push((name, token));
         }
-        let extra = extra.list.unwrap_or_else(|| of_class(settings, extra.given));
+        let extra = extra.list.unwrap_or_else(|| of_class(settings, pieces.or(extra.given)));
         Self { added, named, extra }
     }
 
@@ -134,7 +146,7 @@ struct Extra {
     /// `None` where the class has its own.
     list: Option<Vec<AddedToken>>,
     /// What the class adds to its own.
-    given: Vec<AddedToken>,
+    given: Option<Vec<AddedToken>>,
 }
 
 impl Extra {
@@ -163,7 +175,7 @@ impl Extra {
         if let Some(more) = list(map.get(EXTRA)) {
             found.get_or_insert_default().extend(more);
         }
-        Self { named, list: found, given: list(map.get(ADDITIONAL)).unwrap_or_default() }
+        Self { named, list: found, given: list(map.get(ADDITIONAL)) }
     }
 }
 
@@ -173,23 +185,53 @@ fn value_of<'a>(settings: &'a SmallFiles, map: &'a Value, role: &str) -> Option<
     map.get(role).or(own)
 }
 
-/// Special tokens without a role where `tokenizer_config.json` lists none: those of the class, and those of the older
-/// `special_tokens_map.json`.
-fn of_class(settings: &SmallFiles, given: Vec<AddedToken>) -> Vec<AddedToken> {
+/// What the checkpoint says of a token that its class knows: `None` where it says nothing, and nothing inside where it
+/// wants none.
+pub(super) fn given(settings: &SmallFiles, role: &str) -> Option<Option<String>> {
+    let has_decoder = settings.get("added_tokens_decoder").is_some_and(Value::is_object);
+    let map = if has_decoder { &Value::Null } else { &settings.special_tokens };
+    Some(added_token(value_of(settings, map, role)?).map(|token| token.content))
+}
+
+/// Special tokens without a role where `tokenizer_config.json` lists none: those of the class, and those that it is
+/// `given`.
+fn of_class(settings: &SmallFiles, given: Option<Vec<AddedToken>>) -> Vec<AddedToken> {
     let special = |text: &str| AddedToken::from(text, true);
+    let has = |text: &str| given.iter().flatten().any(|token| token.content.contains(text));
     let mut tokens: Vec<AddedToken> = match settings.convention {
-        Convention::Camembert if given.is_empty() => ["<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"].map(special).into(),
+        Convention::Camembert if given.as_ref().is_none_or(Vec::is_empty) => {
+            ["<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"].map(special).into()
+        }
         convention @ (Convention::MBart | Convention::MBart50) => {
             languages(convention).iter().map(|code| special(code)).collect()
         }
-        Convention::T5 if !given.iter().any(|token| token.content.contains("<extra_id_")) => {
+        Convention::Nllb if given.is_none() => languages(Convention::Nllb).iter().map(|code| special(code)).collect(),
+        Convention::T5 if !has("<extra_id_") => {
             // A million of them would be a mistake.
             let n = settings.number("extra_ids").unwrap_or(100).min(10_000);
             (0..n).map(|i| special(&format!("<extra_id_{i}>"))).collect()
         }
         Convention::CodeLlama => ["▁<PRE>", "▁<MID>", "▁<SUF>", "▁<EOT>", "<FILL_ME>"].map(special).into(),
+        // Its own alone, whatever it is given.
+        Convention::Pegasus => return of_pegasus(settings, &given.unwrap_or_default()),
         _ => Vec::new(),
     };
-    tokens.splice(0..0, given);
+    tokens.splice(0..0, given.into_iter().flatten());
     tokens
+}
+
+/// The mask of sentences, unless it is among those that are `given`, and the words that were never used.
+fn of_pegasus(settings: &SmallFiles, given: &[AddedToken]) -> Vec<AddedToken> {
+    let sentences = self::given(settings, SENTENCE_MASK).unwrap_or_else(|| Some("<mask_1>".to_owned()));
+    let is_new = |mask: &String| !given.iter().any(|token| token.content == *mask);
+    let mask = sentences.filter(is_new).map(|mask| AddedToken::from(mask, true));
+    mask.into_iter().chain(unused_words(settings).map(|word| AddedToken::from(word, true))).collect()
+}
+
+/// What PEGASUS calls the token that stands for a whole sentence.
+pub(super) const SENTENCE_MASK: &str = "mask_token_sent";
+
+/// The words that PEGASUS has in front of its pieces and never uses.
+pub(super) fn unused_words(settings: &SmallFiles) -> impl Iterator<Item = String> {
+    (2..settings.number("offset").unwrap_or(103).min(10_000)).map(|i| format!("<unk_{i}>"))
 }

@@ -2,7 +2,7 @@
 //! `vocab.json` with `merges.txt`; and what stands beside a `tokenizer.json` and changes it.
 
 use tokenizers::{
-    AddedToken, Tokenizer,
+    Tokenizer,
     models::{ModelWrapper, bpe::Vocab, wordpiece::WordPiece},
 };
 
@@ -12,11 +12,10 @@ use super::{
     convention::Convention,
     disagreement::{self, DeclaredTokenizer},
     file::{Merge, ModelPart, TokenizerFile, Vocabulary},
-    mistral,
+    mistral, of_pieces,
     parts::TokenizerParts,
     pieces, read,
-    sentencepiece::{PieceKind, SentencePiece},
-    settings::SmallFiles,
+    settings::{CONFIG, SmallFiles},
     template,
     tokens::SpecialTokens,
 };
@@ -28,6 +27,9 @@ const TARGET_VOCAB: &str = "target_vocab.json";
 const MERGES: &str = "merges.txt";
 const SOURCE_SPM: &str = "source.spm";
 const TARGET_SPM: &str = "target.spm";
+const M2M_MODEL: &str = "sentencepiece.bpe.model";
+/// What mBART reads where the checkpoint does not say.
+const MBART_LANGUAGE: &str = "en_XX";
 
 /// One model for everything, under the names that the families use.
 const PIECE_MODELS: [&str; 4] = ["spiece.model", "sentencepiece.bpe.model", "spm.model", "tokenizer.model"];
@@ -47,9 +49,11 @@ type Codecs = (Codec, Option<Codec>, &'static str);
 
 /// Builds a tokenizer from whichever old vocabulary there is.
 pub(super) fn codecs(files: &ModelFiles, settings: &SmallFiles) -> Result<Codecs, InputError> {
-    let has_vocabulary = || PIECE_MODELS.iter().chain(&[VOCAB_TXT, VOCAB_JSON]).any(|file| files.contains(file));
-    if let Some(class) = settings.unknown_class().or_else(|| settings.unread_class().filter(|_| has_vocabulary())) {
+    if let Some(class) = settings.unknown_class() {
         return Err(InputError::UnknownTokenizer { class: class.to_owned() });
+    }
+    if settings.convention == Convention::M2m100 {
+        return m2m(files, settings);
     }
     if let (Some(source), Some(vocab)) = (read(files, SOURCE_SPM)?, read(files, VOCAB_JSON)?) {
         let text = marian(SOURCE_SPM, &source, VOCAB_JSON, &vocab, settings)?;
@@ -61,7 +65,7 @@ pub(super) fn codecs(files: &ModelFiles, settings: &SmallFiles) -> Result<Codecs
     }
     for file in PIECE_MODELS {
         if let Some(bytes) = read(files, file)? {
-            if settings.convention == Convention::DebertaV2 {
+            if of_pieces::is_class(settings.convention) {
                 return Ok((of_class(file, &bytes, settings)?, None, file));
             }
             if settings.convention != Convention::Siglip {
@@ -72,7 +76,8 @@ pub(super) fn codecs(files: &ModelFiles, settings: &SmallFiles) -> Result<Codecs
                 ));
             }
             let (tokenizer, cutter) = pieces::tokenizer(&bytes, None, settings).map_err(|error| bad(file, &error))?;
-            return Ok((processed(file, tokenizer, cutter, settings)?, None, file));
+            let language = settings.text("src_lang").unwrap_or(MBART_LANGUAGE);
+            return Ok((processed(file, tokenizer, cutter, settings, (language, None))?, None, file));
         }
     }
     if let Some(vocab) = read(files, VOCAB_TXT)? {
@@ -91,6 +96,25 @@ pub(super) fn codecs(files: &ModelFiles, settings: &SmallFiles) -> Result<Codecs
     Err(InputError::MissingTokenizer)
 }
 
+/// M2M-100's pieces have the ids of its `vocab.json`; its languages follow them.
+fn m2m(files: &ModelFiles, settings: &SmallFiles) -> Result<Codecs, InputError> {
+    let (pieces, vocab) = (read(files, M2M_MODEL)?, read(files, VOCAB_JSON)?);
+    let (Some(pieces), Some(vocab)) = (&pieces, &vocab) else {
+        let (file, other) = if pieces.is_some() { (VOCAB_JSON, M2M_MODEL) } else { (M2M_MODEL, VOCAB_JSON) };
+        let nothing = pieces.is_none() && vocab.is_none();
+        let reason = format!(
+            "it is missing: M2M100Tokenizer reads it beside {other}, and an NLLB says so by “tokenizer_class”: \
+             “NllbTokenizer” in tokenizer_config.json"
+        );
+        return Err(if nothing { InputError::MissingTokenizer } else { InputError::BadFile { file, reason } });
+    };
+    let ids = pieces::ids_by_name(vocab).map_err(|error| bad(VOCAB_JSON, &error))?;
+    let (text, id) = pieces::m2m_source(ids.len(), settings).map_err(|error| bad(CONFIG, &error))?;
+    let (tokenizer, cutter) = pieces::tokenizer(pieces, Some(&ids), settings).map_err(|error| bad(M2M_MODEL, &error))?;
+    let codec = processed(M2M_MODEL, tokenizer, cutter, settings, (&text, Some(id)))?;
+    Ok((codec, None, "sentencepiece.bpe.model and vocab.json"))
+}
+
 fn marian(
     file: &'static str,
     model: &[u8],
@@ -100,7 +124,7 @@ fn marian(
 ) -> Result<Codec, InputError> {
     let ids = pieces::ids_by_name(vocab).map_err(|error| bad(vocab_file, &error))?;
     let (tokenizer, cutter) = pieces::tokenizer(model, Some(&ids), settings).map_err(|error| bad(file, &error))?;
-    processed(file, tokenizer, cutter, settings)
+    processed(file, tokenizer, cutter, settings, (MBART_LANGUAGE, None))
 }
 
 /// With the special tokens that the family puts around a text.
@@ -109,8 +133,8 @@ fn processed(
     mut tokenizer: Tokenizer,
     cutter: pieces::PieceCutter,
     settings: &SmallFiles,
+    language: (&str, Option<u32>),
 ) -> Result<Codec, InputError> {
-    let language = settings.text("src_lang").unwrap_or("en_XX");
     let processor = template::processor(settings, &tokenizer, language).map_err(|error| bad(file, &error))?;
     tokenizer.with_post_processor(Some(processor));
     tokenizer.set_encode_special_tokens(settings.flag("split_special_tokens").unwrap_or(false));
@@ -123,6 +147,12 @@ fn processed(
 /// One clause that says what is wrong with the file.
 pub(super) fn from_json(bytes: &[u8], settings: &SmallFiles) -> Result<Tokenizer, String> {
     let told = |error: tokenizers::Error| error.to_string();
+    if settings.convention == Convention::M2m100 {
+        settings.warn(format!(
+            "M2M100Tokenizer of transformers 5 reads {M2M_MODEL} and {VOCAB_JSON}, which are not here, so tokenizer.json \
+             alone decides; transformers itself does not open it"
+        ));
+    }
     if TokenizerParts::of(settings, &SpecialTokens::of(settings, &[]), None).is_none() {
         return by_file(bytes, settings).map_err(told);
     }
@@ -186,20 +216,11 @@ fn finish(tokenizer: &mut Tokenizer, settings: &SmallFiles) -> tokenizers::Resul
     mistral::fix_words(tokenizer, settings)
 }
 
-/// The class's own tokenizer of the pieces and scores of a model, as transformers 5 makes it. Not so where that gives a
-/// piece another id than the weights have, as fairseq's families and T5's extra ids get.
+/// The tokenizer that the settings' class makes of a `SentencePiece` model.
 fn of_class(file: &'static str, bytes: &[u8], settings: &SmallFiles) -> Result<Codec, InputError> {
-    let (model, pieces) = SentencePiece::parse(bytes).map_err(|error| bad(file, &error))?;
-    let added = |(id, (text, kind)): (u32, &(String, PieceKind))| {
-        let token = AddedToken::from(text, *kind == PieceKind::Control).normalized(false);
-        matches!(kind, PieceKind::Control | PieceKind::UserDefined).then_some((id, token))
-    };
-    let tokens = SpecialTokens::of(settings, &(0..).zip(&pieces).filter_map(added).collect::<Vec<_>>());
-    let mut parts = TokenizerParts::of(settings, &tokens, None).ok_or(InputError::MissingTokenizer)?;
-    parts.model["unk_id"] = model.unknown().into();
-    let vocab = (0..).zip(pieces).map(|(id, (text, _))| (text, f64::from(model.score(id)))).collect();
-    let model = ModelPart { vocab: Vocabulary::Scores(vocab), ..ModelPart::default() };
-    built(model, parts, &tokens, file, settings)
+    let mut tokenizer = of_pieces::tokenizer(bytes, settings).map_err(|error| bad(file, &error))?;
+    finish(&mut tokenizer, settings).map_err(|error| bad(file, &error))?;
+    Codec::new(tokenizer, None)
 }
 
 /// A tokenizer of the settings' class around an older vocabulary.

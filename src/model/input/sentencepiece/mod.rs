@@ -34,6 +34,15 @@ pub(super) struct SentencePiece {
     byte_ids: Option<Vec<u32>>,
 }
 
+/// What stands in a model file.
+#[derive(Debug)]
+pub(super) struct PieceFile {
+    /// Text and kind of each piece; the place is the id.
+    pub pieces: Vec<(String, PieceKind)>,
+    /// Compiled rules of normalising; possibly none.
+    pub rules: Vec<u8>,
+}
+
 /// A piece in a text.
 #[derive(Debug)]
 pub(super) struct Found {
@@ -60,11 +69,11 @@ impl PieceFacts {
 }
 
 impl SentencePiece {
-    /// Reads a model file; with the text and kind of each of its pieces.
+    /// Reads a model file; with what it is made of.
     ///
     /// # Errors
     /// A sentence on what is wrong with the file.
-    pub fn parse(bytes: &[u8]) -> Result<(Self, Vec<(String, PieceKind)>), String> {
+    pub fn parse(bytes: &[u8]) -> Result<(Self, PieceFile), String> {
         let proto = proto::parse(bytes)?;
         if proto.pieces.is_empty() {
             return Err("it has no pieces, so it is not a SentencePiece model".to_owned());
@@ -96,7 +105,8 @@ impl SentencePiece {
             facts,
             byte_ids,
         };
-        Ok((model, proto.pieces.into_iter().map(|piece| (piece.text, piece.kind)).collect()))
+        let pieces = proto.pieces.into_iter().map(|piece| (piece.text, piece.kind)).collect();
+        Ok((model, PieceFile { pieces, rules: proto.normalizer.charsmap }))
     }
 
     /// The score of a piece, by its place in the file.
