@@ -189,7 +189,7 @@ fn stack_text(stack: &StackSpec) -> String {
         }
     }
     if count(|layer| layer.gated && layer.mixer.is_attention()) > 0 {
-        text.push_str("; gates on what heads read");
+        text.push_str("; gates or norms on what heads read");
     }
     if count(|layer| layer.fixed) > 0 {
         text.push_str("; fixed: no attention");

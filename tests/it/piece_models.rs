@@ -179,7 +179,10 @@ fn m2m_needs_its_own_ids_and_a_language_that_it_knows() {
     assert!(refusal().details().contains("Looked for"), "nothing is there");
     write("sentencepiece.bpe.model", &fixture("m2m_100/sentencepiece.bpe.model"));
     let error = refusal().to_string();
-    assert!(error.starts_with("vocab.json cannot be used: it is missing") && error.contains("NllbTokenizer"), "{error}");
+    assert!(
+        error.starts_with("vocab.json cannot be used: it is missing") && error.contains("NllbTokenizer"),
+        "{error}"
+    );
     write("vocab.json", &fixture("m2m_100/vocab.json"));
     assert!(Model::tokenizer(&ModelFiles::folder(folder.path())).is_ok());
     for (key, value) in [("src_lang", "eng_Latn"), ("language_codes", "wmt22")] {

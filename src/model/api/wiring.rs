@@ -202,7 +202,7 @@ impl Model {
         let rotary = self.attention(stack, layer).and_then(|attention| attention.rotary);
         let rotary = rotary.and_then(|idx| self.stack(stack)?.rotary.get(idx));
         let (Some(rotary), Some([n_rows, width])) = (rotary, rows.first().map(Matrix::shape)) else { return Ok(None) };
-        if rotary.patches_after.is_some() {
+        if rotary.patches.is_some() {
             let what = "its queries and keys are turned by rows and columns of patches, which is not followed here";
             return Err(ModelError::Edit(what.to_owned()));
         }

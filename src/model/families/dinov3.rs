@@ -2,9 +2,9 @@
 //! and registers have none.
 
 use super::{
-    Body, Config, Dense, Embedding, Family, Layers, LinearPart, LoadError, Modality, Names, Network, Pictures,
-    ProcessorClass, Rotary, Stack, StackKind, Stored, Tower, Weights, config_keys, layer_norm, map, tokens,
-    vision::Branch,
+    Body, Config, Dense, Embedding, Family, Layers, LinearPart, LoadError, Modality, Names, Network, PatchAxis,
+    PatchPlaces, Pictures, ProcessorClass, Rotary, RotaryPatches, Stack, StackKind, Stored, Tower, Weights,
+    config_keys, layer_norm, map, tokens, vision::Branch,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
@@ -67,7 +67,8 @@ fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadErro
         blocks.push(layers.block_of(weights, layer, mlp)?);
     }
     let final_norm = layer_norm(weights, "norm", d_model, layers.eps)?;
-    let rotary = vec![Rotary::of_patches(theta, d_head, n_prefix)];
+    let patches = RotaryPatches { n_prefix, places: PatchPlaces::Middles, first: PatchAxis::Row };
+    let rotary = vec![Rotary::of_patches(theta, d_head, patches)];
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, Some(final_norm)) };
     Ok(Network {
         family: FAMILY,

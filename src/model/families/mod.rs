@@ -85,6 +85,7 @@ mod starcoder2;
 mod t5;
 mod timm;
 mod timm_architectures;
+mod timm_eva;
 mod trocr;
 mod variant;
 mod vision;
@@ -135,10 +136,10 @@ use crate::{
             experts::{GateClamp, Mixture},
             head::{Head, Outcomes, Reads, Transform},
             interpolate::Interpolation,
-            mlp::{Dense, Mlp},
+            mlp::{Dense, Mlp, NormedDense},
             own_input::OwnInput,
             relative::{AlibiForm, RelativeBias},
-            rotary::{LayerKind, QueryGrowth, Rotary, RotaryDialect},
+            rotary::{LayerKind, PatchAxis, PatchPlaces, QueryGrowth, Rotary, RotaryDialect, RotaryPatches},
             similarity::{Pool, Similarity, TextPosition},
         },
         opinion::{self, OpinionPlan},

@@ -1,6 +1,7 @@
 //! Vision transformers of timm (`VisionTransformer` of `timm.models.vision_transformer`, `deit3_*`, `flexivit_*` and the
-//! towers of DINOv2, CLIP and SigLIP under timm's names), also as transformers saves them (`TimmWrapper`): pre-norm blocks
-//! whose file tells all sizes but the number of heads, and whose configuration names a function of timm that says the rest.
+//! towers of DINOv2, CLIP and SigLIP under timm's names), and EVA (`super::timm_eva`), also as transformers saves them
+//! (`TimmWrapper`): blocks whose file tells all sizes but the number of heads, and whose configuration names a function of
+//! timm that says the rest.
 
 use candle_core::Tensor;
 use serde_json::{Value, json};
@@ -10,12 +11,13 @@ use super::{
     LoadError, Modality, MultiHead, Names, Network, Norms, Pictures, ProcessorClass, Reads, Stack, StackKind, Stored,
     Tower, Transform, Weights, classifier, config_keys, layer_norm, map, n_classes,
     timm_architectures::{Pooling, Traits, facts},
+    timm_eva::{self, EvaTraits},
     tokens,
     vision::Branch,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    classes: &["vit_", "deit3_", "deit_", "flexivit_", "eva_large_"],
+    classes: &["vit_", "deit3_", "deit_", "flexivit_", "eva_", "eva02_"],
     harmless: &[
         config_keys::CAUSALITY,
         // Of the pooled output of transformers' own wrapper; sizes that the weights tell; what the tensors do not depend on.
@@ -59,7 +61,7 @@ const ARGUMENTS: [&str; 16] = [
 
 fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     weights.set_prefix("", &["patch_embed.proj.weight"]);
-    let facts = said(config)?;
+    let (facts, eva) = said(config)?;
     let shape = weights.shape("patch_embed.proj.weight").map(<[usize]>::to_vec).unwrap_or_default();
     let [d_model, _, patch_height, patch_width] = shape[..] else {
         return Err(config.error("its weights have no patch_embed.proj.weight of four axes"));
@@ -71,7 +73,7 @@ fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadErro
     let before = Before::of(weights, d_model)?;
     let n_prefix = before.n();
     before.embed(config, weights, &mut embedding, &facts)?;
-    let layers = layers(config, weights, &facts, d_model)?;
+    let layers = layers(config, weights, &facts, eva, d_model)?;
     if weights.has("norm_pre.weight") {
         embedding.norm = Some(layer_norm(weights, "norm_pre", d_model, facts.eps)?);
     }
@@ -79,11 +81,16 @@ fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadErro
     while weights.has(&layers.name(n_layers, "norm1.weight")) {
         n_layers += 1;
     }
-    let blocks = (0..n_layers).map(|layer| block(config, weights, &layers, layer)).collect::<Result<_, _>>()?;
+    let of_layer = |layer| match &eva {
+        None => block(config, weights, &layers, layer),
+        Some(eva) => eva.block(weights, &layers, layer),
+    };
+    let blocks = (0..n_layers).map(of_layer).collect::<Result<_, _>>()?;
     // A model that norms what it has pooled norms nothing else.
     let norm = weights.has("norm.weight").then(|| layer_norm(weights, "norm", d_model, facts.eps)).transpose()?;
     let head = head(config, weights, &facts, (d_model, n_prefix))?;
-    let stack = Stack::new(StackKind::SelfAttention, blocks, norm);
+    let rotary = eva.map(|eva| eva.rotary(config, layers.spec.d_head, n_prefix)).transpose()?.unwrap_or_default();
+    let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, norm) };
     Ok(Network {
         family: FAMILY,
         modality: Modality::Image(pictures.spec(n_prefix)),
@@ -94,18 +101,21 @@ fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadErro
 }
 
 /// What the architecture stands for, with what the file says otherwise.
-fn said(config: &Config) -> Result<Traits, LoadError> {
+fn said(config: &Config) -> Result<(Traits, Option<EvaTraits>), LoadError> {
     let name = config.text(&["architecture"]).unwrap_or_default();
-    let mut facts = facts(name).ok_or_else(|| {
+    let plain = facts(name).map(|facts| (facts, None));
+    let known = plain.or_else(|| timm_eva::facts(name).map(|(facts, eva)| (facts, Some(eva))));
+    let (mut facts, eva) = known.ok_or_else(|| {
         config.unsupported(format!(
-            "its architecture is “{name}”; of timm's, vit_*, deit3_*, deit_* without distillation and flexivit_* of the plain \
-             block are supported, without convolutions before them, relative positions, rotary embeddings and parallel \
-             branches"
+            "its architecture is “{name}”; of timm's, vit_*, deit3_*, deit_* without distillation, flexivit_*, eva_* and eva02_* \
+             are supported, without convolutions before them, relative positions, rotary frequencies that are learned, \
+             grouped keys and parallel branches"
         ))
     })?;
-    let Some(arguments) = config.section("model_args") else { return Ok(facts) };
+    let Some(arguments) = config.section("model_args") else { return Ok((facts, eva)) };
+    let is_known = |name: &str| ARGUMENTS.contains(&name) || eva.is_some() && timm_eva::knows(name);
     let names = arguments.entries().keys();
-    if let Some(other) = names.into_iter().find(|name| !ARGUMENTS.contains(&name.as_str())) {
+    if let Some(other) = names.into_iter().find(|name| !is_known(name)) {
         return Err(config.unsupported(format!("its model_args say {other}, which is not supported")));
     }
     if let Some(n) = arguments.optional_size(&["in_chans"], 64)?.filter(|n| *n != 3) {
@@ -122,7 +132,7 @@ fn said(config: &Config) -> Result<Traits, LoadError> {
         Some("map") => Pooling::Attention,
         Some(other) => return Err(config.unsupported(format!("its global_pool is “{other}”"))),
     };
-    Ok(facts)
+    Ok((facts, eva.map(|eva| eva.said(&arguments)).transpose()?))
 }
 
 /// Sizes of pictures: what an argument says, else what the weights were trained on, else 224.
@@ -203,6 +213,7 @@ fn layers(
     config: &Config,
     weights: &Weights<'_>,
     facts: &Traits,
+    eva: Option<EvaTraits>,
     d_model: usize,
 ) -> Result<Layers<'static>, LoadError> {
     let n_heads = facts.n_heads;
@@ -216,23 +227,25 @@ fn layers(
         ("attn.gate.weight", "a gate on attention"),
         ("mlp.norm.weight", "a norm in the MLP"),
     ];
-    for (tensor, what) in others {
-        if has(tensor) {
-            return Err(config.unsupported(format!("its layers have {what}, which its architecture has not")));
-        }
+    if eva.is_some() {
+        EvaTraits::check(config, weights)?;
+    } else if let Some((_, what)) = others.iter().find(|(tensor, _)| has(tensor)) {
+        return Err(config.unsupported(format!("its layers have {what}, which its architecture has not")));
     }
+    let scale = |name: &str, scales| has(name).then_some(scales);
+    let gated = eva.is_some() && has("attn.norm.weight");
     Ok(Layers {
         names: NAMES,
         body: "",
         d_model,
-        spec: LayerSpec::new(n_heads, d_model / n_heads),
+        spec: LayerSpec { gated, ..LayerSpec::new(n_heads, d_model / n_heads) },
         causal: false,
         bias: [has("attn.qkv.bias"); 3],
         out_bias: has("attn.proj.bias"),
         rotary: None,
         activation: facts.activation,
         eps: facts.eps,
-        scales: has("ls1.gamma").then_some(["ls1.gamma", "ls2.gamma"]),
+        scales: scale("ls1.gamma", ["ls1.gamma", "ls2.gamma"]).or(scale("gamma_1", ["gamma_1", "gamma_2"])),
     })
 }
 

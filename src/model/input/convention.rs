@@ -255,12 +255,9 @@ impl Convention {
                 ("sep_token", "</s>"),
                 ("pad_token", "<pad>"),
             ],
-            Self::Pegasus => &[
-                ("eos_token", "</s>"),
-                ("unk_token", "<unk>"),
-                ("pad_token", "<pad>"),
-                ("mask_token", "<mask_2>"),
-            ],
+            Self::Pegasus => {
+                &[("eos_token", "</s>"), ("unk_token", "<unk>"), ("pad_token", "<pad>"), ("mask_token", "<mask_2>")]
+            }
             Self::Camembert | Self::MBart | Self::Nllb | Self::Roberta | Self::XlmRoberta => &[
                 ("bos_token", "<s>"),
                 ("eos_token", "</s>"),
@@ -323,8 +320,7 @@ pub(crate) type TokenizerOf = fn(&str) -> Option<TokenizerClass>;
 
 impl TokenizerClass {
     /// The class that the checkpoint names, or what its file says.
-    pub const NONE: Self =
-        Self { registered: Registered::Nothing, alone: Convention::Other, wrong_words: false };
+    pub const NONE: Self = Self { registered: Registered::Nothing, alone: Convention::Other, wrong_words: false };
     /// The tokenizer of the encoder's model.
     pub const OF_ENCODER: Self = Self { registered: Registered::OfEncoder, ..Self::NONE };
     /// What the file says, as the classes that checkpoints name are known to be wrong.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use base64::Engine as _;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::{
@@ -88,11 +88,10 @@ fn all_merges(pieces: &[String]) -> Vec<Merge> {
 
 /// The pieces of PEGASUS behind its masks and the words that it never uses.
 fn behind_unused_words(pieces: Vec<(String, f64)>, settings: &SmallFiles) -> Vec<(String, f64)> {
-    let mut entries = vec![
-        (written(settings, "pad_token", "<pad>"), 0.0),
-        (written(settings, "eos_token", "</s>"), 0.0),
-    ];
-    let masks = [("mask_token", "<mask_1>"), (SENTENCE_MASK, "<mask_2>")].map(|(role, text)| written(settings, role, text));
+    let mut entries =
+        vec![(written(settings, "pad_token", "<pad>"), 0.0), (written(settings, "eos_token", "</s>"), 0.0)];
+    let masks =
+        [("mask_token", "<mask_1>"), (SENTENCE_MASK, "<mask_2>")].map(|(role, text)| written(settings, role, text));
     let masks: Vec<&String> = masks.iter().filter(|mask| *mask != NONE).collect();
     let differing = masks.iter().take(1).chain(masks.iter().skip(1).filter(|mask| **mask != masks[0]));
     entries.extend(differing.map(|mask| ((*mask).clone(), 0.0)));

@@ -272,7 +272,12 @@ fn ids_of_file(
     let unknown = settings.token("unk_token").map(|token| token.content).unwrap_or_default();
     let unknown = *vocab.get(&unknown).ok_or_else(|| format!("vocab.json does not contain {unknown}"))?;
     names.0.extend(vocab.iter().map(|(name, id)| (*id, name.clone())));
-    Ok(pieces.iter().map(|(name, _)| vocab.get(name).copied().unwrap_or(unknown)).collect())
+    let id = |(name, kind): &(String, PieceKind)| match kind {
+        // What a text has in its place is looked up, and not this name.
+        PieceKind::Unknown => unknown,
+        _ => vocab.get(name).copied().unwrap_or(unknown),
+    };
+    Ok(pieces.iter().map(id).collect())
 }
 
 /// Tokens that a family has behind the pieces of its model.

@@ -110,7 +110,8 @@ fn m2m(files: &ModelFiles, settings: &SmallFiles) -> Result<Codecs, InputError> 
     };
     let ids = pieces::ids_by_name(vocab).map_err(|error| bad(VOCAB_JSON, &error))?;
     let (text, id) = pieces::m2m_source(ids.len(), settings).map_err(|error| bad(CONFIG, &error))?;
-    let (tokenizer, cutter) = pieces::tokenizer(pieces, Some(&ids), settings).map_err(|error| bad(M2M_MODEL, &error))?;
+    let (tokenizer, cutter) =
+        pieces::tokenizer(pieces, Some(&ids), settings).map_err(|error| bad(M2M_MODEL, &error))?;
     let codec = processed(M2M_MODEL, tokenizer, cutter, settings, (&text, Some(id)))?;
     Ok((codec, None, "sentencepiece.bpe.model and vocab.json"))
 }

@@ -117,6 +117,8 @@ pub(crate) struct MultiHead {
     pub rotary: Option<usize>,
     /// A bias of this layer alone; a `spec.biased` layer without one uses the stack's.
     pub bias: Option<RelativeBias>,
+    /// Of `z` of all heads side by side, in a layer whose `spec.gated` says so (EVA-02's CLIP).
+    pub norm: Option<Norm>,
     /// From `d_model` to the gates of `z`, `[heads · d_value]`, in a layer whose `spec.gated` says so: `σ` of them scales it.
     pub gate: Option<Linear>,
     /// Whether later layers read its keys and values too.
@@ -156,6 +158,7 @@ impl MultiHead {
             clip: None,
             rotary: None,
             bias: None,
+            norm: None,
             gate: None,
             lends: false,
             sink: None,
@@ -379,7 +382,10 @@ impl From<MultiHead> for Box<dyn Attention> {
 
 impl Attention for MultiHead {
     fn forward(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let z = self.read(at, x, pass, run)?;
+        let mut z = self.read(at, x, pass, run)?;
+        if let Some(norm) = &self.norm {
+            z = norm.forward(&z)?;
+        }
         match &self.gate {
             Some(gate) => Ok((z * kernels::sigmoid(&pass.spread(gate.forward(x)?)?)?)?),
             None => Ok(z),

@@ -10,7 +10,7 @@ use candle_core::Tensor;
 use super::branch::Added;
 use crate::model::{
     ModelError,
-    kernels::{self, Activation, Linear},
+    kernels::{self, Activation, Linear, Norm},
     run::{At, Run, Site},
 };
 use crate::spec::MlpSpec;
@@ -23,7 +23,7 @@ pub(crate) trait Mlp: Debug + Send + Sync {
     /// - `x`: `[n, d_model]`
     fn forward(&self, at: At, x: &Tensor, run: &mut Run<'_>) -> Result<Added<'_>, ModelError>;
 
-    /// Its linear maps; `None` where they are not the same for all rows.
+    /// Its linear maps; `None` where they are not the same for all rows, or not all there is.
     fn maps(&self) -> Option<Maps<'_>>;
 
     /// Its sizes.
@@ -59,6 +59,13 @@ pub(crate) struct Maps<'a> {
     pub down: &'a Linear,
 }
 
+/// The same with a norm of what the second map takes (EVA-02).
+#[derive(Debug)]
+pub(crate) struct NormedDense {
+    pub dense: Dense,
+    pub norm: Norm,
+}
+
 /// Two linear maps around a non-linearity; fields as in [`Maps`].
 #[derive(Debug)]
 pub(crate) struct Dense {
@@ -89,6 +96,23 @@ impl Dense {
         })
     }
 
+    /// What the activation leaves, `[n, d_mlp]`, where the run sees a gate.
+    fn activated(&self, at: At, x: &Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        if !(self.gated && run.needs(Site::MlpGate, at)) {
+            return self.hidden(x, run);
+        }
+        let (up, d) = (self.up.forward(x)?, self.d_hidden() as usize);
+        let gate = kernels::activation(&up.narrow(1, 0, d)?.contiguous()?, self.activation)?;
+        Ok((run.at(Site::MlpGate, at, gate)? * up.narrow(1, d, d)?)?)
+    }
+
+    /// What `down` makes of its input, which the run sees.
+    fn mapped_down(&self, at: At, hidden: Tensor, run: &mut Run<'_>) -> Result<Added<'_>, ModelError> {
+        let hidden = run.at(Site::MlpHidden, at, hidden)?;
+        let more = run.added_to_mlp(at, &hidden, self.down.dims()?.1)?;
+        Ok(Added::of(&self.down, hidden).with(more))
+    }
+
     /// Width of what `up` gives: both halves of a gated one.
     fn d_up(&self) -> u64 {
         self.up.dims().map_or(0, |(_, d_out)| d_out as u64)
@@ -103,16 +127,8 @@ impl From<Dense> for Box<dyn Mlp> {
 
 impl Mlp for Dense {
     fn forward(&self, at: At, x: &Tensor, run: &mut Run<'_>) -> Result<Added<'_>, ModelError> {
-        let hidden = if self.gated && run.needs(Site::MlpGate, at) {
-            let (up, d) = (self.up.forward(x)?, self.d_hidden() as usize);
-            let gate = kernels::activation(&up.narrow(1, 0, d)?.contiguous()?, self.activation)?;
-            (run.at(Site::MlpGate, at, gate)? * up.narrow(1, d, d)?)?
-        } else {
-            self.hidden(x, run)?
-        };
-        let hidden = run.at(Site::MlpHidden, at, hidden)?;
-        let more = run.added_to_mlp(at, &hidden, self.down.dims()?.1)?;
-        Ok(Added::of(&self.down, hidden).with(more))
+        let hidden = self.activated(at, x, run)?;
+        self.mapped_down(at, hidden, run)
     }
 
     fn maps(&self) -> Option<Maps<'_>> {
@@ -148,5 +164,44 @@ impl Mlp for Dense {
     fn values_for_gradient(&self) -> u64 {
         // Before the activation and after it.
         2 * self.d_up()
+    }
+}
+
+impl From<NormedDense> for Box<dyn Mlp> {
+    fn from(normed: NormedDense) -> Self {
+        Box::new(normed)
+    }
+}
+
+impl Mlp for NormedDense {
+    fn forward(&self, at: At, x: &Tensor, run: &mut Run<'_>) -> Result<Added<'_>, ModelError> {
+        let hidden = self.norm.forward(&self.dense.activated(at, x, run)?)?;
+        self.dense.mapped_down(at, hidden, run)
+    }
+
+    /// None: what the second map takes is not what the activation leaves.
+    fn maps(&self) -> Option<Maps<'_>> {
+        None
+    }
+
+    fn spec(&self) -> MlpSpec {
+        self.dense.spec()
+    }
+
+    fn d_model(&self) -> u64 {
+        self.dense.d_model()
+    }
+
+    fn width_of(&self, site: Site) -> Option<u64> {
+        self.dense.width_of(site)
+    }
+
+    fn values_at_once(&self) -> u64 {
+        self.dense.values_at_once() + self.dense.d_hidden()
+    }
+
+    fn values_for_gradient(&self) -> u64 {
+        // Before the norm, too.
+        self.dense.values_for_gradient() + self.dense.d_hidden()
     }
 }

@@ -278,8 +278,8 @@ fn turns(
 ) -> Turns {
     let standing = run.leaves_out_positions().then(|| rotary.standing());
     let rotary = standing.as_ref().unwrap_or(rotary);
-    let turns = match (rotary.patches_after, grid) {
-        (Some(n_prefix), Some(grid)) => rotary.turns_on(n_prefix, grid),
+    let turns = match (rotary.patches, grid) {
+        (Some(patches), Some(grid)) => rotary.turns_on(patches, grid),
         _ => rotary.turns(positions),
     };
     order.map_or_else(|| turns.clone(), |order| turns.rows(order))

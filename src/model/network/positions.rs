@@ -38,7 +38,7 @@ impl Network {
     /// By layer of each stack that turns queries and keys: how far.
     pub fn rotations(&self) -> BTreeMap<StackKind, Vec<Option<Arc<Rotation>>>> {
         // Patches have two places, of which one number does not tell.
-        let has_one_place = |rotary: &&Rotary| rotary.patches_after.is_none();
+        let has_one_place = |rotary: &&Rotary| rotary.patches.is_none();
         let of_stack = |stack: &Stack| {
             let rotation = |rotary: &Rotary| {
                 Arc::new(Rotation { frequencies: rotary.frequencies.clone(), neighbours: rotary.neighbours })

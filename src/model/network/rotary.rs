@@ -20,11 +20,49 @@ pub(crate) struct Rotary {
     pub beyond: Option<Beyond>,
     /// Whether a dimension turns together with its neighbour (GPT-J) instead of one half of them away.
     pub neighbours: bool,
-    /// Of a picture: how many tokens that are not turned stand before its patches. These are turned by the place of
-    /// their middle, which goes from −1 to 1: by its row with every frequency, then by its column.
-    pub patches_after: Option<usize>,
+    /// Of a picture, whose patches have two places.
+    pub patches: Option<RotaryPatches>,
     /// How queries grow along the text.
     pub query_growth: Option<QueryGrowth>,
+}
+
+/// How the patches of a picture are turned: by one of their places with every frequency, then by the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RotaryPatches {
+    /// So many tokens that are not turned stand before them.
+    pub n_prefix: usize,
+    pub places: PatchPlaces,
+    pub first: PatchAxis,
+}
+
+/// What counts as the place of a patch along an axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum PatchPlaces {
+    /// Whole turns from −1 to 1 at its middle (`DINOv3`).
+    Middles,
+    /// Its number, counted from here; with so many rows and columns in training, as if there were as many (EVA-02).
+    Numbers { from: f32, trained: Option<(usize, usize)> },
+}
+
+/// An axis of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PatchAxis {
+    Row,
+    Column,
+}
+
+impl PatchPlaces {
+    /// Of `n` patches of an axis; rounded where the references round.
+    fn of(self, n: usize, n_trained: impl FnOnce((usize, usize)) -> usize) -> Vec<f32> {
+        match self {
+            Self::Middles => (0..n).map(|i| TAU as f32 * (2.0 * ((i as f32 + 0.5) / n as f32) - 1.0)).collect(),
+            Self::Numbers { from, trained } => {
+                let n_trained = trained.map(n_trained);
+                let scaled = |place: f32| n_trained.map_or(place, |trained| place / n as f32 * trained as f32);
+                (0..n).map(|i| scaled(i as f32 + from)).collect()
+            }
+        }
+    }
 }
 
 /// Queries of position `p` are multiplied by `1 + beta · ln(1 + ⌊p / n_trained⌋)`, so that patterns of long texts stay
@@ -129,23 +167,16 @@ impl Rotary {
     /// The original form: `theta^(−2i/n_rotated)`. An odd number of dimensions is rotated as one more.
     pub fn new(theta: f64, n_rotated: usize) -> Self {
         let frequencies = powers(theta, n_rotated).map(f32::recip).collect();
-        Self { frequencies, scale: 1.0, beyond: None, neighbours: false, query_growth: None, patches_after: None }
+        Self { frequencies, scale: 1.0, beyond: None, neighbours: false, query_growth: None, patches: None }
     }
 
-    /// Of patches after `n_prefix` other tokens, for heads whose width four divides: whole turns from the middle to an
-    /// edge times `theta^(−4i/d_head)` (`DINOv3`).
-    pub fn of_patches(theta: f64, d_head: usize, n_prefix: usize) -> Self {
+    /// Of patches, for heads whose width four divides: `theta^(−4i/d_head)`.
+    pub fn of_patches(theta: f64, d_head: usize, patches: RotaryPatches) -> Self {
         let step = 4.0 / d_head as f64;
         let frequency = |i: usize| (theta as f32).powf((i as f64 * step) as f32).recip();
         let frequencies = (0..d_head / 4).map(frequency).collect();
-        Self {
-            frequencies,
-            scale: 1.0,
-            beyond: None,
-            neighbours: false,
-            query_growth: None,
-            patches_after: Some(n_prefix),
-        }
+        let (beyond, query_growth) = (None, None);
+        Self { frequencies, scale: 1.0, beyond, neighbours: false, query_growth, patches: Some(patches) }
     }
 
     /// What a configuration describes for heads of width `d_head`: `rope_scaling` or `rope_theta` as older
@@ -352,18 +383,20 @@ impl Rotary {
     }
 
     /// Cosines and sines of patches in so many rows and columns, and of what stands before them.
-    pub fn turns_on(&self, n_prefix: usize, (n_rows, n_columns): (usize, usize)) -> Turns {
-        // Rounded where the reference rounds.
-        let middles = |n: usize| (0..n).map(move |i| 2.0 * ((i as f32 + 0.5) / n as f32) - 1.0);
-        let angles = |place: f32| self.frequencies.iter().map(move |frequency| (TAU as f32 * place) * frequency);
+    pub fn turns_on(&self, patches: RotaryPatches, (n_rows, n_columns): (usize, usize)) -> Turns {
+        let RotaryPatches { n_prefix, places, first } = patches;
+        let rows = places.of(n_rows, |(rows, _)| rows);
+        let columns = places.of(n_columns, |(_, columns)| columns);
+        let angles = |place: f32| self.frequencies.iter().map(move |frequency| place * frequency);
         let half = 2 * self.frequencies.len();
         let mut all = vec![0.0; n_prefix * half];
-        for row in middles(n_rows) {
-            for column in middles(n_columns) {
-                all.extend(angles(row).chain(angles(column)));
+        for &row in &rows {
+            for &column in &columns {
+                let (one, other) = if first == PatchAxis::Row { (row, column) } else { (column, row) };
+                all.extend(angles(one).chain(angles(other)));
             }
         }
-        Turns::of_angles(&all, half)
+        Turns::of_angles(&all, half).of_neighbours(self.neighbours)
     }
 
     /// Cosines and sines at some positions.
