@@ -3,7 +3,7 @@
 //! version 5.24.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, hash_map::Entry},
     mem::take,
 };
 
@@ -71,10 +71,17 @@ pub(super) fn tokenizer(bytes: &[u8], settings: &SmallFiles) -> Result<Tokenizer
 fn merges(pieces: Vec<String>, settings: &SmallFiles) -> ModelPart {
     let roles = [("bos_token", "<s>"), ("pad_token", "<pad>"), ("eos_token", "</s>"), ("unk_token", "<unk>")];
     let merges = all_merges(&pieces);
-    let mut seen = HashSet::new();
-    let front = roles.map(|(role, text)| written(settings, role, text));
-    let in_order = front.into_iter().chain(pieces).filter(|text| seen.insert(text.clone()));
-    let vocab = Vocabulary::Ids(in_order.zip(0..).collect());
+    // As in Python: of two roles with one text the later counts, and a piece has as many texts before it as its id says.
+    let front = roles.map(|(role, text)| written(settings, role, text)).into_iter().zip(0..);
+    let mut ids: HashMap<String, u32> = front.collect();
+    let mut next = ids.len();
+    for piece in pieces {
+        if let Entry::Vacant(place) = ids.entry(piece) {
+            place.insert(u32::try_from(next).unwrap_or(u32::MAX));
+            next += 1;
+        }
+    }
+    let vocab = Vocabulary::Ids(ids.into_iter().collect());
     ModelPart { vocab, merges: Some(merges), ..ModelPart::default() }
 }
 
@@ -105,7 +112,7 @@ const NONE: &str = "None";
 
 /// The text of a token as the converters ask for it: their own where the checkpoint says nothing.
 fn written(settings: &SmallFiles, role: &str, own: &str) -> String {
-    given(settings, role).map_or_else(|| own.to_owned(), |given| given.unwrap_or_else(|| NONE.to_owned()))
+    given(settings, role, own).unwrap_or_else(|| NONE.to_owned())
 }
 
 /// Tells `settings` when languages do not have the ids that follow the pieces.

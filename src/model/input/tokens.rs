@@ -185,12 +185,13 @@ fn value_of<'a>(settings: &'a SmallFiles, map: &'a Value, role: &str) -> Option<
     map.get(role).or(own)
 }
 
-/// What the checkpoint says of a token that its class knows: `None` where it says nothing, and nothing inside where it
+/// What the checkpoint says of a token that its class knows: the class's `own` where it says nothing, and `None` where it
 /// wants none.
-pub(super) fn given(settings: &SmallFiles, role: &str) -> Option<Option<String>> {
+pub(super) fn given(settings: &SmallFiles, role: &str, own: &str) -> Option<String> {
     let has_decoder = settings.get("added_tokens_decoder").is_some_and(Value::is_object);
     let map = if has_decoder { &Value::Null } else { &settings.special_tokens };
-    Some(added_token(value_of(settings, map, role)?).map(|token| token.content))
+    let Some(value) = value_of(settings, map, role) else { return Some(own.to_owned()) };
+    added_token(value).map(|token| token.content)
 }
 
 /// Special tokens without a role where `tokenizer_config.json` lists none: those of the class, and those that it is
@@ -222,7 +223,7 @@ fn of_class(settings: &SmallFiles, given: Option<Vec<AddedToken>>) -> Vec<AddedT
 
 /// The mask of sentences, unless it is among those that are `given`, and the words that were never used.
 fn of_pegasus(settings: &SmallFiles, given: &[AddedToken]) -> Vec<AddedToken> {
-    let sentences = self::given(settings, SENTENCE_MASK).unwrap_or_else(|| Some("<mask_1>".to_owned()));
+    let sentences = self::given(settings, SENTENCE_MASK, "<mask_1>");
     let is_new = |mask: &String| !given.iter().any(|token| token.content == *mask);
     let mask = sentences.filter(is_new).map(|mask| AddedToken::from(mask, true));
     mask.into_iter().chain(unused_words(settings).map(|word| AddedToken::from(word, true))).collect()
