@@ -186,7 +186,8 @@ def main():
             continue
         kind, details, found, limit = verdict(case, options)
         counts[kind] += 1
-        model_type = getattr(transformers, case.model).config_class.model_type
+        kind_of = getattr(transformers, case.model, None)
+        model_type = kind_of.config_class.model_type if kind_of else "open_clip"
         numbers = (f"{found:.1e}", f"{limit:.1e}") if found is not None else ("", "")
         print(f"{case.name:32} {kind:24} {numbers[0]:8} {numbers[1]:8} {details}", flush=True)
         rows[model_type].append((kind, found, limit))

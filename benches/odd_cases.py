@@ -3,14 +3,16 @@
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Callable
 
 import torch
 import transformers as hf
 from transformers.models.trocr.modeling_trocr import TrOCRAttention
 
+import openclip
 import reference
-from reference import record
+from reference import naflex, record
 from timm_vision import watched
 
 IDS = [7, 33, 5, 48, 21, 9, 40, 14, 3, 27, 52, 18]
@@ -49,7 +51,7 @@ def case(name, model, *, ids=None, target=None, size=None, edit=None, minimal=Fa
     inputs = {}
     if size is not None:
         inputs["pixel_values"] = torch.randn(1, 3, *size, generator=torch.Generator().manual_seed(7))
-    if ids is not None or size is None or model in ("CLIPModel", "SiglipModel") or model.startswith("BridgeTower"):
+    if ids is not None or size is None or model in ("CLIPModel", "OpenCLIP", "Siglip2Model", "SiglipModel") or model.startswith("BridgeTower"):
         inputs["input_ids"] = torch.tensor([ids or IDS])
     if target is not None:
         inputs["decoder_input_ids"] = torch.tensor([target])
@@ -70,6 +72,7 @@ BART = dict(vocab_size=61, d_model=24, encoder_layers=1, decoder_layers=2, encod
 T5 = dict(vocab_size=61, d_model=24, d_kv=6, d_ff=28, num_layers=2, num_decoder_layers=1, num_heads=3)
 VISION = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40)
 PICTURE = dict(image_size=16, patch_size=4)
+PATCHES = dict(patch_size=4, num_patches=16)
 DINO = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=3, mlp_ratio=2) | PICTURE
 TOWER = dict(hidden_size=18, num_hidden_layers=2, num_attention_heads=3, intermediate_size=28)
 CLIP_TEXT = TOWER | dict(vocab_size=61, max_position_embeddings=14, bos_token_id=1, eos_token_id=52)
@@ -165,6 +168,8 @@ NUMBERS = {
     "roberta": BERT,
     "siglip": dict(vision_config=TOWER | PICTURE, text_config=CLIP_TEXT | dict(projection_size=18)),
     "siglip_vision_model": VISION | PICTURE,
+    "siglip2": dict(vision_config=TOWER | PATCHES, text_config=CLIP_TEXT | dict(projection_size=18)),
+    "siglip2_vision_model": VISION | PATCHES,
     "smollm3": LLAMA | dict(pad_token_id=0),
     "stablelm": LLAMA | dict(hidden_size=32),
     "starcoder2": LLAMA,
@@ -264,6 +269,15 @@ def defaults_dropped(config, kind):
 def save(case, folder):
     """Writes the checkpoint of a case."""
     torch.manual_seed(1)
+    if case.model == "OpenCLIP":
+        model, cfg = openclip.make(**case.config)
+        openclip.save(openclip.lively(model, 3), cfg, folder)
+        if case.edit:
+            path = folder / "open_clip_config.json"
+            config = json.loads(path.read_text())
+            case.edit(config["model_cfg"])
+            path.write_text(json.dumps(config, indent=2))
+        return
     model = pair(case.model, case.parts) if case.parts else build(case.model, case.config)
     lively(model).save_pretrained(folder)
     path = folder / "config.json"
@@ -277,6 +291,8 @@ def save(case, folder):
 
 def load(case, folder):
     """The checkpoint as PyTorch opens it; every weight must be there."""
+    if case.model == "OpenCLIP":
+        return openclip.load(folder)
     model, found = getattr(hf, case.model).from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
     if found["missing_keys"]:
         raise AssertionError(f"{case.name}: transformers misses {found['missing_keys']}")
@@ -348,10 +364,10 @@ def layout(model):
         cross = lambda block: first(block, "crossattention.self", "crossattention", "encoder_attn")  # noqa: E731
         stacks = {"encoder": (encoder, attention), "decoder": (decoder, attention), "cross": (decoder, cross)}
         return stacks, {"encoder": final_of(model.encoder, encoder), "decoder": final_of(model.decoder, decoder)}
-    if kind in ("clip", "siglip") and hasattr(model, "text_model"):
+    if kind in ("clip", "siglip", "siglip2") and hasattr(model, "text_model"):
         vision, text = model.vision_model, model.text_model
         stacks = {name: (tower.encoder.layers, attention) for name, tower in (("vision", vision), ("text", text))}
-        last = vision.post_layernorm if kind == "siglip" else vision.encoder.layers[-1]
+        last = vision.post_layernorm if kind.startswith("siglip") else vision.encoder.layers[-1]
         return stacks, {"vision": last, "text": text.final_layer_norm}
     if kind == "bridgetower":
         body = getattr(model, "bridgetower", model)
@@ -412,12 +428,18 @@ def trocr_recorded():
 
 def expected_sites(case, model, wide=False):
     """Every site as PyTorch computes it."""
+    if case.model == "OpenCLIP":
+        pixels, ids = case.inputs["pixel_values"], case.inputs["input_ids"]
+        return openclip.watched(model, pixels.double() if wide else pixels, ids)
     kind = model.config.model_type
     if kind == "timm_wrapper":
         pixels = case.inputs["pixel_values"]
         return watched(model.timm_model, pixels.double() if wide else pixels)
     stacks, final = layout(model)
     inputs = {key: value.double() if wide and value.is_floating_point() else value for key, value in case.inputs.items()}
+    if kind.startswith("siglip2"):
+        config = getattr(model.config, "vision_config", model.config)
+        inputs |= naflex(inputs["pixel_values"], config.patch_size)
     if case.model.endswith("ForMultipleChoice"):
         inputs["input_ids"] = inputs["input_ids"][None]
     with trocr_recorded():
@@ -1236,9 +1258,12 @@ def timm():
     """Architectures of timm, as transformers saves them."""
     name, size = "TimmWrapperForImageClassification", (16, 16)
 
-    def of(case_name, architecture, size=size, refusal=None, headless=None, **arguments):
+    def of(case_name, architecture, size=size, refusal=None, headless=None, edit=None, **arguments):
         arguments = dict(img_size=list(size)) | arguments
-        case(case_name, name, architecture=architecture, model_args=arguments, size=size, refusal=refusal, headless=headless)
+        case(
+            case_name, name, architecture=architecture, model_args=arguments, size=size, edit=edit, refusal=refusal,
+            headless=headless,
+        )  # fmt: skip
 
     of("timm-oblong", "vit_base_patch16_224", size=(12, 24), patch_size=[4, 6])
     of("timm-one-head", "vit_large_patch16_384", num_heads=1)
@@ -1264,6 +1289,7 @@ def timm():
     of("timm-qk-norm", "vit_small_patch16_224", qk_norm=True, refusal="qk_norm")
     of("timm-relpos", "vit_relpos_small_patch16_224", refusal="vit_relpos_small_patch16_224")
     eva = "eva02_base_patch14_224"
+    of = partial(of, num_heads=3)
     of("eva02-tiny", "eva02_tiny_patch14_336")
     of("eva02-oblong", eva, size=(12, 20), ref_feat_shape=[4, 4])
     of("eva02-not-trained-elsewhere", eva, ref_feat_shape=None)
@@ -1293,11 +1319,68 @@ def timm():
     of("eva-augmented", "vit_huge_plus_patch16_dinov3", rope_shift_coords=0.3, rope_jitter_coords=2.0, rope_rescale_coords=2.0)
     of("eva-mixed", "vit_small_patch16_rope_mixed_224", refusal="vit_small_patch16_rope_mixed_224")
     of("eva-mixed-places", eva, rope_type="mixed", refusal="rope_type")
-    of("eva-sapiens", "vit_base_patch16_sapiens2", embed_dim=24, refusal="vit_base_patch16_sapiens2")
+    of("eva-sapiens", eva, edit=lambda config: config.update(architecture="vit_base_patch16_sapiens2"), refusal="vit_base_patch16_sapiens2")
     of("eva-qk-norm", eva, qk_norm=True, refusal="qk_norm")
-    of("eva-grouped", eva, num_kv_heads=2, attn_type="rope", refusal="num_kv_heads")
+    of("eva-grouped", eva, num_kv_heads=1, attn_type="rope", refusal="num_kv_heads")
     of("eva-attention-scale", eva, init_values=0.3, attn_only_layer_scale=True, refusal="attn_only_layer_scale")
-    of("eva-odd-heads", eva, num_heads=6, embed_dim=36, refusal="two axes of pairs")
+    said = lambda **changes: lambda config: config["model_args"].update(changes)  # noqa: E731
+    of("eva-odd-heads", eva, edit=said(num_heads=4), refusal="two axes of pairs")
+
+
+def siglip2():
+    """Pictures in their own shape."""
+    name, size = "Siglip2Model", (16, 16)
+    case("siglip2-square", name, size=size)
+    case("siglip2-minimal", name, minimal=True, size=size)
+    case("siglip2-wide", name, size=(8, 28))
+    case("siglip2-high", name, size=(32, 4))
+    case("siglip2-one-patch", name, size=(4, 4))
+    case("siglip2-many-patches", name, size=(28, 36))
+    case("siglip2-another-patch", name, size=(18, 12), vision_config=dict(patch_size=6))
+    case("siglip2-small-table", name, size=(12, 16), vision_config=dict(num_patches=4))
+    case("siglip2-one-place", name, size=(12, 16), vision_config=dict(num_patches=1))
+    case("siglip2-relu", name, vision_config=dict(hidden_act="relu", layer_norm_eps=0.01), size=(12, 20))
+    case("siglip2-text", name, text_config=dict(hidden_act="gelu", layer_norm_eps=0.02, projection_size=18), size=size)
+    case("siglip2-vision", "Siglip2VisionModel", size=(20, 12))
+    case("siglip2-vision-bare", "Siglip2VisionModel", vision_use_head=False, size=(12, 24))
+    case("siglip2-classes", "Siglip2ForImageClassification", num_labels=4, size=(12, 20))
+    case("siglip2-oblong-table", name, size=size, edit=lambda config: config["vision_config"].update(num_patches=12), refusal="12 patches")
+    case("siglip2-oblong-patches", name, size=size, edit=lambda config: config["vision_config"].update(patch_size=[4, 6]), refusal="no square")
+    case("siglip2-grey", name, size=size, edit=lambda config: config["vision_config"].update(num_channels=1), refusal="channels")
+
+
+def open_clips():
+    """CLIP under OpenCLIP's names."""
+
+    def of(case_name, refusal=None, edit=None, vision=None, text=None, size=(12, 16), **choices):
+        case(case_name, "OpenCLIP", ids=openclip.IDS, size=size, refusal=refusal, edit=edit, vision=vision, text=text, **choices)
+
+    of("open-clip")
+    of("open-clip-quick-gelu", quick_gelu=True)
+    of("open-clip-tanh", vision=dict(act_kwargs=dict(approximate="tanh")))
+    of("open-clip-layer-scale", vision=dict(ls_init_value=0.1), text=dict(ls_init_value=0.1))
+    of("open-clip-no-first-norm", vision=dict(no_ln_pre=True))
+    of("open-clip-eps", vision=dict(norm_kwargs=dict(eps=0.01)), text=dict(norm_kwargs=dict(eps=0.001)))
+    of("open-clip-norm-after-pooling", vision=dict(final_ln_after_pool=True))
+    of("open-clip-computed-places", vision=dict(pos_embed_type="sin_cos_2d", image_size=12), size=(12, 12))
+    of("open-clip-custom", custom_text=True)
+    of("open-clip-bias", init_logit_bias=-2.0)
+    of("open-clip-list-of-one", nonscalar_logit_scale=True, init_logit_bias=-2.0)
+    of("open-clip-one-head", vision=dict(head_width=16), text=dict(heads=1))
+    of("open-clip-oblong-patches", vision=dict(patch_size=[6, 4], image_size=[12, 16]))
+    of("open-clip-dropped-patches", vision=dict(patch_dropout=0.5))
+    said = lambda **changes: lambda config: config["vision_cfg"].update(changes)  # noqa: E731
+    written = lambda **changes: lambda config: config["text_cfg"].update(changes)  # noqa: E731
+    of("open-clip-resnet", edit=said(layers=[3, 4, 6, 3]), refusal="ModifiedResNet")
+    of("open-clip-timm", edit=said(timm_model_name="vit_base_patch16_224"), refusal="timm_model_name")
+    of("open-clip-hf", edit=written(hf_model_name="./roberta"), refusal="hf_model_name")
+    of("open-clip-coca", edit=lambda config: config.update(multimodal_cfg={}), refusal="multimodal_cfg")
+    of("open-clip-attentional", edit=said(attentional_pool=True), refusal="attentional_pool")
+    of("open-clip-mean", edit=said(pool_type="avg"), refusal="pool_type")
+    of("open-clip-last", edit=written(pool_type="last"), refusal="pool_type")
+    of("open-clip-both-ways", edit=written(no_causal_mask=True), refusal="no_causal_mask")
+    of("open-clip-scaled-heads", edit=said(scale_heads=True), refusal="scale_heads")
+    of("open-clip-norms", edit=said(norm_kwargs=dict(elementwise_affine=False)), refusal="norm_kwargs")
 
 
 def pairs():
@@ -1478,5 +1561,5 @@ def latents():
     case("glm4-moe-lite-head-dim", lite, edit=without("qk_rope_head_dim", head_dim=4))
 
 
-for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, convolutions, state_spaces, side_by_side, latents, gemmas, gemmas_of_layers, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, timm, pairs):
+for family in (encoders, both_ways, residues, rotary_berts, places, streams, deberta, gpts, llamas, experts, hybrids, convolutions, state_spaces, side_by_side, latents, gemmas, gemmas_of_layers, phis, of_neighbours, later_decoders, decoders_of_code, sinks_and_growth, readers_and_writers, pictures, timm, siglip2, open_clips, pairs):
     family()

@@ -350,6 +350,10 @@ case("phi3", "phi3", metaspace(True), LLAMA | dict(legacy=False, add_prefix_spac
 gemma = ("<pad>", "<eos>", "<bos>", "<unk>")
 case("gemma", "gemma", metaspace(True, gemma), dict(tokenizer_class="GemmaTokenizer"), said=DISAGREE)
 case("gemma3_text: fast class, own mask", "gemma3_text", metaspace(True, gemma), dict(tokenizer_class="GemmaTokenizerFast", mask_token="cat", add_bos_token=True))
+case("siglip: Gemma's tokenizer", "siglip", metaspace(True, gemma), dict(tokenizer_class="GemmaTokenizer", padding_side="right"), said=DISAGREE)
+case("siglip: Gemma's tokenizer says no side", "siglip", metaspace(True, gemma), dict(tokenizer_class="GemmaTokenizer"), said=DISAGREE)
+case("siglip2", "siglip2", metaspace(True, gemma), dict(tokenizer_class="Siglip2Tokenizer", model_input_names=["input_ids"]), said=DISAGREE)
+case("siglip2: another mask", "siglip2", metaspace(True, gemma), dict(tokenizer_class="Siglip2Tokenizer", mask_token="cat", add_eos_token=True), said=("attention_mask",))
 
 # Unigram models.
 T5 = ("<pad>", "</s>", "<unk>")
@@ -417,7 +421,7 @@ case("m2m_100: languages in another order", "m2m_100", None, M2M | dict(addition
 case("m2m_100: a mask takes the id of a language", "m2m_100", None, M2M | dict(mask_token="<mask>", cls_token="cat"), files=M2M_FILES)
 case("m2m_100: declared tokens", "m2m_100", None, M2M | dict(added_tokens_decoder={"300": added("dog"), "301": added("__en__", True, lstrip=True)}), files=M2M_FILES)
 case("m2m_100: added_tokens.json", "m2m_100", None, M2M, files=M2M_FILES | {"added_tokens.json": {"<new>": 200}})
-case("m2m_100: beside a tokenizer.json", "m2m_100", metaspace(), M2M, files=M2M_FILES)
+case("m2m_100: beside a tokenizer.json", "m2m_100", metaspace(special=("<s>", "<pad>", "</s>", "<unk>")), M2M, files=M2M_FILES)
 case("m2m_100: merges", "m2m_100", None, M2M, files=M2M_FILES | PIECES)
 case("m2m_100: split_special_tokens", "m2m_100", None, M2M | dict(split_special_tokens=True), files=M2M_FILES)
 case("m2m_100: another unknown", "m2m_100", None, M2M | dict(unk_token="o", add_bos_token=True), files=M2M_FILES, said=("add_bos_token",))

@@ -54,7 +54,8 @@ Written by `python benches/odd_tokenizers.py --out docs/families.md`, which prin
 CLASSES = {
     "bart": "BartForConditionalGeneration", "clip": "CLIPModel", "led": "LEDForConditionalGeneration",
     "m2m_100": "M2M100ForConditionalGeneration", "marian": "MarianMTModel", "mbart": "MBartForConditionalGeneration",
-    "mt5": "MT5ForConditionalGeneration", "pegasus": "PegasusForConditionalGeneration", "siglip": "SiglipModel", "t5": "T5ForConditionalGeneration",
+    "mt5": "MT5ForConditionalGeneration", "pegasus": "PegasusForConditionalGeneration", "siglip": "SiglipModel",
+    "siglip2": "Siglip2Model", "t5": "T5ForConditionalGeneration",
 }  # fmt: skip
 SIZES = dict(vocab_size=N_VOCAB, max_position_embeddings=N_CTX, n_positions=N_CTX, max_encoder_position_embeddings=N_CTX,
              max_decoder_position_embeddings=N_CTX, position_embedding_type="absolute", pad_token_id=0)  # fmt: skip
@@ -135,9 +136,9 @@ def tokens(options, folder, case, texts, pair=None):
     out.unlink(missing_ok=True)
     arguments = ["capture", "--model", folder, "--sites", "resid", "--layers", "0", "--threads", "1", "--out", out]
     model_type = case.files["config.json"]["model_type"]
-    if model_type in ("clip", "siglip", "vision-encoder-decoder"):
+    if model_type in ("clip", "siglip", "siglip2", "vision-encoder-decoder"):
         arguments += ["--image", options.picture]
-    if model_type == "encoder-decoder" or model_type in CLASSES and model_type not in ("clip", "siglip"):
+    if model_type == "encoder-decoder" or model_type in CLASSES and model_type not in ("clip", "siglip", "siglip2"):
         arguments += ["--target-ids", "0"]
     for text in texts:
         arguments += ["--text", text]
@@ -172,10 +173,14 @@ def expected(tokenizer, text, pair=None):
 
 def difference(found, ids, places, padded):
     """What is not the same, or nothing."""
-    ours = [token["id"] for token in found]
     if padded is not None:
-        while len(ours) > len(ids) and ours[-1] == padded:
-            ours.pop()
+        n_pad = max(len(found) - len(ids), 0)
+        is_pad = [token["id"] == padded for token in found]
+        if all(is_pad[:n_pad]):  # by a class that fills up in front
+            found = found[n_pad:]
+        elif all(is_pad[len(ids) :]):
+            found = found[: len(ids)]
+    ours = [token["id"] for token in found]
     if ours != ids:
         return f"ids {ours} instead of {ids}"
     for token, place in zip(found, places or ()):
@@ -203,14 +208,14 @@ def verdict(case, options):
             return "NO REFERENCE", broken
         return ("UNSAID", f"{missing}: {report}") if missing else ("equal without a reference", report[:LONGEST])
     # SigLIP's text tower reads texts that are filled up.
-    padded = tokenizer.pad_token_id if case.files["config.json"]["model_type"] == "siglip" else None
+    padded = tokenizer.pad_token_id if case.files["config.json"]["model_type"].startswith("siglip") else None
     different = None
     found = tokens(options, folder, case, case.texts)
     if isinstance(found, str):
         return "REFUSED", found.strip()[:LONGEST]
     for text, ours in zip(case.texts, found):
         different = different or ((why := difference(ours, *expected(tokenizer, text), padded)) and f"{text!r}: {why}")
-    pairs = () if case.files["config.json"]["model_type"] in ("clip", "siglip") else case.pairs
+    pairs = () if case.files["config.json"]["model_type"] in ("clip", "siglip", "siglip2") else case.pairs
     for text, pair in pairs:
         found = tokens(options, folder, case, [text], pair)
         if isinstance(found, str):

@@ -287,6 +287,8 @@ fn no_family_leaves_weights_unread() {
         let head = match name.as_str() {
             "longformer-questions" => "qa_outputs",
             "longformer-choices" => "classifier",
+            // The class has it and reads the mean of the patches.
+            "siglip2-classifier" => "vision_model.head.",
             _ => "pooler",
         };
         let is_of_head = |tensor: &String| tensor.contains("pooler") || tensor.starts_with(head);

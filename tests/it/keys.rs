@@ -35,6 +35,8 @@ fn place_of(model_type: &str) -> (&str, Option<&str>) {
         "rope" => ("families/llama-yarn", Some("rope_parameters")),
         "siglip_text_model" => ("families/siglip", Some("text_config")),
         "siglip_vision_model" => ("families/siglip-vision", None),
+        "siglip2_text_model" => ("families/siglip2", Some("text_config")),
+        "siglip2_vision_model" => ("families/siglip2-vision", None),
         "timm_wrapper" => ("families/timm", None),
         "trocr" => ("families/trocr", Some("decoder")),
         "vision-encoder-decoder" => ("families/vit-gpt2", None),
@@ -162,8 +164,8 @@ fn every_supported_type_is_held_against_its_class() {
     let types: Vec<_> = locate::supported_types()
         .flat_map(|(_, types)| types.split(", ").map(str::to_owned).collect::<Vec<_>>())
         .collect();
-    let of_before = ["attentive_lm", "bilstm", "han", "memn2n", "pointer", "rnnsearch"];
-    let is_known = |name: &str| classes["families"].get(name).is_some() || of_before.contains(&name);
+    let of_others = ["attentive_lm", "bilstm", "han", "memn2n", "open_clip", "pointer", "rnnsearch"];
+    let is_known = |name: &str| classes["families"].get(name).is_some() || of_others.contains(&name);
     let without: Vec<_> = types.iter().filter(|name| !is_known(name)).collect();
     assert!(without.is_empty(), "MODEL_TYPES of tests/fixtures/configurations/generate.py lacks {without:?}");
 }

@@ -65,7 +65,7 @@ fn every_folder_that_people_have_says_what_it_is() {
         (&["pytorch_model-00001-of-00001.bin"], &["in parts", "pytorch_model.bin.index.json"]),
         (&["optimizer.pt", "trainer_state.json", "rng_state_0.pth"], &["state of a training run", "save_model"]),
         (&["training_args.bin"], &["state of a training run"]),
-        (&["open_clip_config.json", "open_clip_pytorch_model.bin"], &["a model of OpenCLIP", "docs/captures.md"]),
+        (&["open_clip_config.json", "open_clip_pytorch_model.bin"], &["a model of OpenCLIP", "beside which"]),
         (&["ckpt.pt"], &["a checkpoint of nanoGPT (ckpt.pt)", "GPT2LMHeadModel", "save_pretrained"]),
         (&["model.pt", "dict.en.txt"], &["a checkpoint of fairseq", "Convert"]),
         (&["checkpoint_best.pt"], &["a checkpoint of fairseq"]),
@@ -193,7 +193,10 @@ fn a_configuration_without_a_type_says_which_one_is_missing() {
         config.insert("pretrained_cfg".to_owned(), json!({}));
     })
     .refusal();
-    assert!(timm.to_string().contains("no patch_embed.proj.weight"), "{timm}");
+    let said = format!("{timm}. {}", timm.details());
+    assert!(said.contains("config.json describes a model of timm (vit_tiny_patch16_224)"), "{said}");
+    assert!(said.contains("those of a model of transformers: patch_embed.proj.weight"), "{said}");
+    assert!(!said.contains("not valid"), "{said}");
 }
 
 /// Python writes numbers that JSON does not have; they stop nobody who does not read them.

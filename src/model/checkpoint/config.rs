@@ -10,13 +10,13 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{ModelFiles, config_log::ConfigLog, formats::lone_weights, recognise, weights::tensor_names};
+use super::{
+    ModelFiles, config_log::ConfigLog, files::CONFIG as FILE, formats::lone_weights, recognise, weights::tensor_names,
+};
 use crate::{
     json_file,
     model::{LoadError, kernels::Activation},
 };
-
-const FILE: &str = "config.json";
 
 /// The largest value of each kind of size; far above every real model, far below an overflow.
 const MAX_WIDTH: usize = 1 << 20;
@@ -62,7 +62,7 @@ impl Config {
             let sources = files.gguf_sources().zip(files.chosen_weights());
             let gguf = sources
                 .map(|(sources, file)| Arc::new(GgufSources { file: file.to_owned(), sources: sources.clone() }));
-            Self { type_of_class, gguf, ..config }
+            Self { type_of_class, gguf, file: files.own_name(FILE), ..config }
         });
         config.ok_or_else(|| {
             let path = files.location();
@@ -133,7 +133,7 @@ impl Config {
 
     /// Where the model is, for messages.
     pub fn location(&self) -> String {
-        self.path.strip_suffix(FILE).unwrap_or(&self.path).trim_end_matches(['/', '\\']).to_owned()
+        self.path.strip_suffix(self.file).unwrap_or(&self.path).trim_end_matches(['/', '\\']).to_owned()
     }
 
     /// `model_type`, or what the class name in `architectures` implies, in lower case.

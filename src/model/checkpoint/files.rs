@@ -13,10 +13,14 @@ use std::{
 };
 
 use super::{
-    formats::{self, FORMATS, GGUF_EXTENSION, WEIGHTS_EXTENSIONS, way_of_adapter},
+    formats::{
+        self, FORMATS, Format, GGUF_EXTENSION, OPEN_CLIP_CONFIG, OPEN_CLIP_FORMATS, WEIGHTS_EXTENSIONS, way_of_adapter,
+    },
     gguf::{GgufError, GgufFile, GgufModel, MAGIC, MappedTensor},
 };
 use crate::{model::LoadError, text::checkpoint_name};
+
+pub(super) const CONFIG: &str = "config.json";
 
 /// What an adapter and its description are called.
 const ADAPTERS: [&str; 5] = [
@@ -268,7 +272,7 @@ impl ModelFiles {
     /// Where one file is, for messages.
     pub fn location_of(&self, name: &str) -> String {
         match &self.place {
-            FilesSource::Folder { root, .. } => root.join(name).display().to_string(),
+            FilesSource::Folder { root, .. } => root.join(self.own_name(name)).display().to_string(),
             FilesSource::Gguf { path, parts, .. } => part_of(parts, name).unwrap_or(path).display().to_string(),
             FilesSource::Embedded { name: model, .. } => format!("{model}/{name}"),
         }
@@ -309,7 +313,19 @@ impl ModelFiles {
 
     /// Whether weights that can be read are there, in one file or in shards.
     pub fn has_weights(&self) -> bool {
-        self.is_gguf() || FORMATS.iter().any(|(single, index)| self.contains(single) || self.contains(index))
+        self.is_gguf() || self.formats().iter().any(|(single, index)| self.contains(single) || self.contains(index))
+    }
+
+    /// What the weights may be called.
+    pub(super) fn formats(&self) -> [Format; 2] {
+        if self.is_open_clip() { OPEN_CLIP_FORMATS } else { FORMATS }
+    }
+
+    /// Whether this is what OpenCLIP saves: its configuration and no other, or a weights file that it names so.
+    pub(super) fn is_open_clip(&self) -> bool {
+        let FilesSource::Folder { root, weights } = &self.place else { return false };
+        let is_chosen = weights.as_deref().is_some_and(|name| name.starts_with("open_clip_"));
+        root.join(OPEN_CLIP_CONFIG).is_file() && (is_chosen || !root.join(CONFIG).is_file())
     }
 
     /// The adapter in this place, if there is one.
@@ -387,10 +403,15 @@ impl ModelFiles {
     /// Whether there is a file of this name.
     pub fn contains(&self, name: &str) -> bool {
         match &self.place {
-            FilesSource::Folder { root, .. } => root.join(name).is_file(),
+            FilesSource::Folder { root, .. } => root.join(self.own_name(name)).is_file(),
             FilesSource::Gguf { parts, model, .. } => model.files.contains_key(name) || part_of(parts, name).is_some(),
             FilesSource::Embedded { files, .. } => files.iter().any(|(file, _)| *file == name),
         }
+    }
+
+    /// What a file is called here.
+    pub(crate) fn own_name<'n>(&self, name: &'n str) -> &'n str {
+        if name == CONFIG && self.is_open_clip() { OPEN_CLIP_CONFIG } else { name }
     }
 
     /// All bytes of a configuration or vocabulary file; `None` when there is no such file.
@@ -403,7 +424,11 @@ impl ModelFiles {
         }
         self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
         match &self.place {
-            FilesSource::Folder { root, .. } => Some(read_bounded(&root.join(name)).map(Cow::Owned)),
+            FilesSource::Folder { root, .. } => {
+                let bytes = read_bounded(&root.join(self.own_name(name)));
+                let is_named = name != CONFIG || !self.is_open_clip();
+                Some(bytes.map(|bytes| Cow::Owned(if is_named { bytes } else { formats::with_type(bytes) })))
+            }
             FilesSource::Gguf { model, .. } => model.files.get(name).map(|bytes| Ok(Cow::Owned(bytes.clone()))),
             FilesSource::Embedded { files, .. } => {
                 files.iter().find(|(file, _)| *file == name).map(|(_, bytes)| Ok(Cow::Borrowed(*bytes)))

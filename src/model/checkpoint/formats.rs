@@ -1,6 +1,6 @@
 //! Formats of weights: those that are read, and those of other programs.
 
-use crate::model::LoadError;
+use crate::{json_file, model::LoadError};
 
 /// A format: its single file, and the index of its shards.
 pub(super) type Format = (&'static str, &'static str);
@@ -8,6 +8,14 @@ pub(super) type Format = (&'static str, &'static str);
 /// What Hugging Face libraries write, the best first.
 pub(super) const FORMATS: [Format; 2] =
     [("model.safetensors", "model.safetensors.index.json"), ("pytorch_model.bin", "pytorch_model.bin.index.json")];
+/// What a model of OpenCLIP is called where others have their `model_type`, and its configuration.
+pub(crate) const OPEN_CLIP: &str = "open_clip";
+pub(super) const OPEN_CLIP_CONFIG: &str = "open_clip_config.json";
+/// What OpenCLIP writes, the best first; it knows no shards.
+pub(super) const OPEN_CLIP_FORMATS: [Format; 2] = [
+    ("open_clip_model.safetensors", "open_clip_model.safetensors.index.json"),
+    ("open_clip_pytorch_model.bin", "open_clip_pytorch_model.bin.index.json"),
+];
 /// What weights files are called, the last two by people who save them themselves.
 pub(super) const WEIGHTS_EXTENSIONS: [&str; 4] = ["safetensors", "bin", "pt", "pth"];
 
@@ -72,7 +80,8 @@ pub(super) const KINDS: [UnreadableFormat; 27] = [
     UnreadableFormat {
         is: |path| file_name(path).starts_with("open_clip_"),
         what: "a model of OpenCLIP",
-        advice: RECORD,
+        advice: "Open the file of its weights, open_clip_model.safetensors or open_clip_pytorch_model.bin, beside which \
+                 open_clip_config.json has to lie",
     },
     UnreadableFormat {
         is: |path| path == "ckpt.pt",
@@ -224,6 +233,17 @@ pub(super) const TRAINING: UnreadableFormat = UnreadableFormat {
     advice: "Save the model itself, `trainer.save_model(FOLDER)`, or open a folder in which it was saved",
 };
 
+/// A configuration of OpenCLIP, with what others call the `model_type`.
+pub(super) fn with_type(bytes: Vec<u8>) -> Vec<u8> {
+    match json_file::of_python(&bytes) {
+        Ok(serde_json::Value::Object(mut values)) => {
+            values.entry("model_type").or_insert_with(|| OPEN_CLIP.into());
+            serde_json::Value::Object(values).to_string().into_bytes()
+        }
+        _ => bytes,
+    }
+}
+
 /// Why weights without a configuration do not open; `tensors` are the names in the file.
 pub(super) fn lone_weights(file: String, tensors: &[String], path: String) -> LoadError {
     let name = file.to_lowercase();
@@ -241,15 +261,31 @@ pub(super) fn lone_weights(file: String, tensors: &[String], path: String) -> Lo
     }
 }
 
+/// Whose tensors of these names are, where they are of one program alone, and what to do.
+pub(super) fn whose(names: &[&str]) -> Option<(&'static str, &'static str)> {
+    let has = |part: &str| names.iter().any(|name| name.contains(part));
+    let of_others = TENSORS.iter().find(|(part, ..)| has(part)).map(|(_, what, advice)| (*what, *advice));
+    let of_transformers = || {
+        let parts = ["embeddings.patch_embeddings.", "embeddings.patch_embedding.", "embeddings.word_embeddings."];
+        parts.iter().any(|part| has(part)).then_some((
+            "a model of transformers",
+            "Put its own config.json beside it, whose model_type says what it is",
+        ))
+    };
+    of_others.or_else(of_transformers)
+}
+
 /// Parts of names that tensors have in one program alone.
-const TENSORS: [(&str, &str, &str); 4] = [
+const TENSORS: [(&str, &str, &str); 6] = [
     (
         ".attn.W_Q",
         "weights of TransformerLens",
         "Open the model that they were made from, or record in Python, `attnscope.save(FILE, cache, tokens)` with the cache of \
          `model.run_with_cache(tokens)`, and open the recording",
     ),
+    ("visual.trunk.", "a model of OpenCLIP around one of timm", RECORD),
     ("visual.conv1.weight", "a model of OpenAI’s CLIP or OpenCLIP", RECORD),
+    ("conv_stem.weight", "a convolutional network", "It has no attention that could be shown"),
     ("sentence_encoder.layers.", "a model of fairseq", RECORD),
     ("blocks.0.attn.qkv.weight", "a model of timm", RECORD),
 ];

@@ -59,8 +59,18 @@ pub(crate) struct Unread {
 }
 
 /// Sections that are configurations of models themselves, and what they are when they do not say.
-const SECTIONS: [&str; 6] =
-    ["text_config", "vision_config", "text_config_dict", "vision_config_dict", "encoder", "decoder"];
+const SECTIONS: [&str; 9] = [
+    "text_config",
+    "vision_config",
+    "text_config_dict",
+    "vision_config_dict",
+    "encoder",
+    "decoder",
+    // Of OpenCLIP.
+    "model_cfg",
+    "vision_cfg",
+    "text_cfg",
+];
 /// Sections that describe rotary embeddings; some have one for each kind of layer inside.
 const ROTARY: [&str; 4] = ["rope_parameters", "rope_scaling", "full_attention", "sliding_attention"];
 /// What the section was called before version 5 of the library; it goes first there, too.

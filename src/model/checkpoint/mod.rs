@@ -20,6 +20,7 @@ pub(crate) mod weights;
 
 pub(crate) use config::{Config, lay_over};
 pub use files::ModelFiles;
+pub(crate) use formats::OPEN_CLIP;
 pub use gguf::gguf_tokenizer;
 pub use lens::{is_lens, open_lens, write_lens};
 pub use sae::{is_sae, open_sae};

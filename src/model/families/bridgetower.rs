@@ -9,7 +9,7 @@ use super::{
     ImageSpec, LayerSpec, Linear, LoadError, Modality, MultiHead, Network, Norm, Norms, Outcomes, OutputKind, PAD,
     Pictures, ProcessorClass, Reads, RowTable, Sizes, Stack, StackKind, TextSpec, TokenizerClass, Tower, Transform,
     Weights, blocks, clip::number, config_keys, count_from, embedding, encoder::block, layer_norm, linear, mlp,
-    vocabulary_map,
+    open_clip::joint, vocabulary_map,
 };
 use crate::{
     model::network::two_streams::{Bridge, Cosines, CrossModalStream, TwoStreams, Whole},
@@ -235,8 +235,7 @@ fn vision_block(
     eps: f32,
 ) -> Result<Block, LoadError> {
     let part = |part: &str| format!("{layer}{part}");
-    let qkv = weights.tensor(&part("attn.in_proj_weight"), &[3 * d_model, d_model])?.t()?;
-    let qkv = Linear::new(qkv, Some(weights.tensor(&part("attn.in_proj_bias"), &[3 * d_model])?))?;
+    let qkv = joint(weights, &part("attn.in_proj"), d_model)?;
     let out = linear(weights, &part("attn.out_proj"), d_model, d_model)?;
     Ok(Block::new(
         MultiHead::plain(qkv, out, spec, false),

@@ -64,6 +64,7 @@ mod nomic_bert;
 mod olmo2;
 mod olmo3;
 mod olmoe;
+mod open_clip;
 mod opt;
 mod parts;
 mod phi;
@@ -79,6 +80,7 @@ mod refused;
 mod rnnsearch;
 mod roberta;
 mod siglip;
+mod siglip2;
 mod smollm3;
 mod stablelm;
 mod starcoder2;
@@ -201,6 +203,7 @@ const FAMILIES: &[&[Family]] = &[
     olmo2::FAMILIES,
     olmo3::FAMILIES,
     olmoe::FAMILIES,
+    open_clip::FAMILIES,
     opt::FAMILIES,
     encoder_decoder::FAMILIES,
     phi::FAMILIES,
@@ -214,6 +217,7 @@ const FAMILIES: &[&[Family]] = &[
     rnnsearch::FAMILIES,
     roberta::FAMILIES,
     siglip::FAMILIES,
+    siglip2::FAMILIES,
     smollm3::FAMILIES,
     stablelm::FAMILIES,
     starcoder2::FAMILIES,

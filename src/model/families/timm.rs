@@ -64,7 +64,8 @@ fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadErro
     let (facts, eva) = said(config)?;
     let shape = weights.shape("patch_embed.proj.weight").map(<[usize]>::to_vec).unwrap_or_default();
     let [d_model, _, patch_height, patch_width] = shape[..] else {
-        return Err(config.error("its weights have no patch_embed.proj.weight of four axes"));
+        let name = config.text(&["architecture"]).unwrap_or_default();
+        return Err(weights.not_of(&format!("a model of timm ({name})"), "patch_embed.proj.weight of four axes"));
     };
     let pictures = pictures(config, [patch_height, patch_width])?;
     let has_bias = weights.has("patch_embed.proj.bias");

@@ -56,8 +56,13 @@ impl Pictures {
         let kernel = weights.tensor(&format!("{name}.weight"), &[d_model, 3, height, width])?;
         let kernel = kernel.reshape((d_model, 3 * height * width))?.t()?;
         let bias = if bias { Some(weights.tensor(&format!("{name}.bias"), &[d_model])?) } else { None };
-        Ok(PatchEmbedding {
-            projection: Linear::new(kernel, bias)?,
+        Ok(self.embedding_of(Linear::new(kernel, bias)?))
+    }
+
+    /// Patches mapped by `projection`, `[3 · patch height · patch width, d_model]`; nothing before them, no positions.
+    pub const fn embedding_of(&self, projection: Linear) -> PatchEmbedding {
+        PatchEmbedding {
+            projection,
             prefix: None,
             position: None,
             registers: None,
@@ -66,7 +71,7 @@ impl Pictures {
             grid: self.grid,
             patch_px: self.patch_px,
             filter: Interpolation::Bicubic,
-        })
+        }
     }
 }
 

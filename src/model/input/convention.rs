@@ -28,6 +28,7 @@ pub(crate) enum Convention {
     Qwen2,
     Roberta,
     Siglip,
+    Siglip2,
     T5,
     XlmRoberta,
     /// None of these: what stands in `tokenizer.json` counts, and no special tokens beside those that the checkpoint
@@ -126,6 +127,7 @@ impl Convention {
             Self::Qwen2 => "Qwen2Tokenizer",
             Self::Roberta => "RobertaTokenizer",
             Self::Siglip => "SiglipTokenizer",
+            Self::Siglip2 => "Siglip2Tokenizer",
             Self::T5 => "T5Tokenizer",
             Self::XlmRoberta => "XLMRobertaTokenizer",
             Self::Other => "TokenizersBackend",
@@ -166,6 +168,7 @@ impl Convention {
                 Self::Roberta
             }
             "SiglipTokenizer" => Self::Siglip,
+            "Siglip2Tokenizer" => Self::Siglip2,
             "T5Tokenizer" => Self::T5,
             "XLMRobertaTokenizer" => Self::XlmRoberta,
             _ => return None,
@@ -213,7 +216,7 @@ impl Convention {
                 ("cls_token", "<cls>"),
                 ("mask_token", "<mask>"),
             ],
-            Self::Gemma => &[
+            Self::Gemma | Self::Siglip2 => &[
                 ("bos_token", "<bos>"),
                 ("eos_token", "<eos>"),
                 ("unk_token", "<unk>"),

@@ -138,7 +138,7 @@ impl Reader {
             };
         }
         if let Some(image) = modality.image() {
-            reader.processor = Some(ImageProcessor::from_files(files, own, image.size_px)?);
+            reader.processor = Some(ImageProcessor::from_files(files, own, image.size_px)?.for_patches(image)?);
         }
         Ok(reader)
     }
@@ -352,7 +352,7 @@ impl Reader {
     /// A text as long as the model was trained to read; raw ids are read as they are.
     fn padded(&self, mut encoded: Encoded, input: &Input, n_ctx: usize) -> Encoded {
         if let (Some(id), Input::Text(_), Payload::Text { ids, .. }) = (self.padding, input, &mut encoded.source) {
-            let id = self.encoder.as_ref().and_then(|encoder| encoder.special_ids().pad).unwrap_or(id);
+            let id = self.encoder.as_ref().and_then(|encoder| encoder.padding()).unwrap_or(id);
             let token = Token { text: self.label(id), id: Some(id), special: true, ..Token::default() };
             let n_more = n_ctx.saturating_sub(ids.len());
             let pads_left = self.encoder.as_ref().is_some_and(|encoder| encoder.pads_left());

@@ -16,6 +16,7 @@ use crate::{
     capture::{CropRect, ImageInfo, Token},
     json_file,
     model::checkpoint::ModelFiles,
+    spec::ImageSpec,
 };
 
 /// How a checkpoint wants its pictures.
@@ -41,6 +42,8 @@ pub struct EncodedImage {
 
 const FILE: &str = "preprocessor_config.json";
 const MODEL_FILE: &str = "config.json";
+/// Where there is no file.
+const DEFAULTS: &str = "the defaults of the processor";
 /// Where newer processors of pictures and texts together describe both, pictures under `image_processor`.
 const JOINT_FILE: &str = "processor_config.json";
 /// Scaling the shortest edge of a very thin picture makes the other edge long; this is the bound.
@@ -58,9 +61,10 @@ impl ImageProcessor {
         size_px: (usize, usize),
     ) -> Result<Self, InputError> {
         let model = object(files, MODEL_FILE).ok().flatten().map_or(Value::Null, Value::Object);
-        if own.is_some_and(ProcessorClass::is_of_timm) {
-            let settings = ProcessorSettings::of_timm(&model).map_err(|reason| bad(MODEL_FILE, &reason))?;
-            return Ok(Self { settings, source: MODEL_FILE });
+        if let Some(read) = own.and_then(ProcessorClass::of_model) {
+            let source = files.own_name(MODEL_FILE);
+            let settings = read(&model).map_err(|reason| bad(source, &reason))?;
+            return Ok(Self { settings, source });
         }
         // What a joint file says about pictures goes first.
         for file in [JOINT_FILE, FILE] {
@@ -76,7 +80,25 @@ impl ImageProcessor {
             return Ok(Self { settings, source: file });
         }
         let class = own.ok_or_else(|| bad(FILE, &format!("it is missing, and {NO_CLASS}")))?;
-        Ok(Self { settings: ProcessorSettings::of_class(class, size_px), source: "the defaults of the processor" })
+        Ok(Self { settings: ProcessorSettings::of_class(class, size_px), source: DEFAULTS })
+    }
+
+    /// The same for a model with such patches: a processor that counts in patches must count in those, and where no file
+    /// says how many there may be, the model does.
+    ///
+    /// # Errors
+    /// When its file has patches of another size.
+    pub(super) fn for_patches(mut self, spec: &ImageSpec) -> Result<Self, InputError> {
+        let Some(TargetSize::Patches { side, .. }) = self.settings.resize else { return Ok(self) };
+        let (height, width) = spec.patch_px;
+        if self.source == DEFAULTS {
+            let most = (spec.size_px.0 / height.max(1)) * (spec.size_px.1 / width.max(1));
+            self.settings.resize = Some(TargetSize::Patches { side: height, most });
+        } else if (side, side) != (height, width) {
+            let reason = format!("its patch_size is {side}, and the model's patches are {height} × {width}");
+            return Err(bad(self.source, &reason));
+        }
+        Ok(self)
     }
 
     /// What became of the keys of the file.

@@ -35,7 +35,9 @@ impl TokenizerParts {
             | Convention::GptNeoX
             | Convention::Qwen2
             | Convention::Clip => Some(Self::of_bytes(settings, unknown)),
-            Convention::Llama | Convention::CodeLlama | Convention::Gemma => Some(Self::of_merges(settings, unknown)),
+            Convention::Llama | Convention::CodeLlama | Convention::Gemma | Convention::Siglip2 => {
+                Some(Self::of_merges(settings, unknown))
+            }
             Convention::Nllb => Some(Self::of_pieces(rules, unknown)),
             Convention::T5
             | Convention::Albert
@@ -105,9 +107,11 @@ impl TokenizerParts {
                 "type": "BPE", "unk_token": unknown, "fuse_unk": true, "byte_fallback": true, "end_of_word_suffix": null
             })
         };
-        if settings.convention == Convention::Gemma {
+        if matches!(settings.convention, Convention::Gemma | Convention::Siglip2) {
+            let spaces = replace(" ", "▁");
+            let is_lower = settings.convention == Convention::Siglip2;
             return Self {
-                normalizer: replace(" ", "▁"),
+                normalizer: if is_lower { sequence(&[json!({ "type": "Lowercase" }), spaces]) } else { spaces },
                 pre_tokenizer: split(&json!({ "String": " " }), "MergedWithPrevious", false),
                 decoder: bytes_and_text(false),
                 model: model(unknown),

@@ -44,6 +44,9 @@ pub struct Keys {
     pub unknown: Vec<(String, String)>,
 }
 
+/// Reads the configuration of a model.
+type OfModel = fn(&Value) -> Result<ProcessorSettings, String>;
+
 /// What an image processor of transformers does when its file does not say.
 #[derive(Debug)]
 pub(crate) struct ProcessorClass {
@@ -117,7 +120,11 @@ impl ProcessorClass {
         size: TargetSize::ShortestEdge(256),
         ..Self::CLIP
     };
+    /// What OpenCLIP does itself; its settings are those of its configuration alone.
+    pub const OPEN_CLIP: Self = Self { name: "OpenCLIP", ..Self::CLIP };
     pub const SIGLIP: Self = Self { name: "Siglip", filter: Filter::Bicubic, square: false, ..Self::VIT };
+    /// Pictures keep their shape: the sides of patches and how many there may be say the size.
+    pub const SIGLIP2: Self = Self { name: "Siglip2", size: TargetSize::Patches { side: 16, most: 256 }, ..Self::VIT };
     pub const BRIDGETOWER: Self = Self {
         name: "BridgeTower",
         size: TargetSize::ShortestEdge(288),
@@ -127,7 +134,7 @@ impl ProcessorClass {
     };
 
     /// The classes that do nothing but resize, crop, rescale, normalise and pad.
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::VIT,
         Self::CLIP,
         Self { name: "ChineseCLIP", ..Self::CLIP },
@@ -136,6 +143,7 @@ impl ProcessorClass {
         Self::BEIT,
         Self::DINOV3,
         Self::SIGLIP,
+        Self::SIGLIP2,
         Self::BRIDGETOWER,
         Self {
             name: "Blip",
@@ -156,9 +164,13 @@ impl ProcessorClass {
         },
     ];
 
-    /// Whether `config.json` says everything.
-    pub fn is_of_timm(&self) -> bool {
-        self.name == Self::TIMM.name
+    /// What reads the model's configuration, where that says everything.
+    pub(super) fn of_model(&self) -> Option<OfModel> {
+        match self.name {
+            name if name == Self::TIMM.name => Some(ProcessorSettings::of_timm),
+            name if name == Self::OPEN_CLIP.name => Some(ProcessorSettings::of_open_clip),
+            _ => None,
+        }
     }
 
     /// The class that the processor's file names, or `config.json` (`model`), else the `own` of the model's family.
@@ -218,6 +230,11 @@ impl ProcessorSettings {
             if wanted && !is_there { Err(format!("{name} is null, but {step} needs it")) } else { Ok(wanted) }
         };
         let mut size = file.or_class("size", Some(class.size), |name, value| size(name, value, square))?;
+        if matches!(class.size, TargetSize::Patches { .. }) {
+            let side = file.or_class("patch_size", Some(16), whole)?.ok_or("patch_size is null")?;
+            let most = file.or_class("max_num_patches", Some(256), whole)?.ok_or("max_num_patches is null")?;
+            size = Some(TargetSize::Patches { side, most });
+        }
         if let Some(divisor) = class.divisor {
             let divisor = file.or_class("size_divisor", Some(divisor), whole)?.ok_or("size_divisor is null")?;
             size = size.map(|size| in_multiples_of(divisor, size)).transpose()?;
@@ -308,11 +325,59 @@ impl ProcessorSettings {
         })
     }
 
+    /// What OpenCLIP's `image_transform` does for `preprocess_cfg` and the picture size of the vision tower.
+    ///
+    /// # Errors
+    /// With a sentence about the configuration.
+    pub fn of_open_clip(model: &Value) -> Result<Self, String> {
+        let empty = Map::new();
+        let values = model.get("preprocess_cfg").and_then(Value::as_object).unwrap_or(&empty);
+        let file = File { values, read: RefCell::default() };
+        let channels = |name: &str, own| Ok::<_, String>(file.or_class(name, Some(own), channels)?.unwrap_or(own));
+        let (mean, std) = (channels("mean", CLIP_MEAN)?, channels("std", CLIP_STD)?);
+        // What the tower was made for goes first, as in the library.
+        let tower = model.get("model_cfg").and_then(|model| model.get("vision_cfg")?.get("image_size"));
+        let (height, width) = match tower.or_else(|| file.get("size")).filter(|size| !size.is_null()) {
+            Some(size) => sides("image_size", size)?,
+            None => (224, 224),
+        };
+        let (resize, crop) = match file.text("resize_mode").unwrap_or("shortest") {
+            "squash" => (TargetSize::Exact(height, width), None),
+            "shortest" if height == width => (TargetSize::ShortestEdge(height), Some((height, width))),
+            "shortest" => {
+                return Err(format!("resize_mode is shortest for {height} × {width} pixels, which is no square"));
+            }
+            other => return Err(format!("resize_mode is “{other}”, which is not supported")),
+        };
+        let filter = match file.text("interpolation").unwrap_or("bicubic") {
+            "bilinear" => Filter::Bilinear,
+            "bicubic" | "random" => Filter::Bicubic,
+            other => return Err(format!("interpolation is “{other}”, which is not supported")),
+        };
+        if let Some(mode) = file.text("mode").filter(|mode| *mode != "RGB") {
+            return Err(format!("mode is “{mode}”, which is not supported"));
+        }
+        // It fills what stands over only where pictures keep their longest edge.
+        file.get("fill_color");
+        Ok(Self {
+            resize: Some(resize),
+            filter,
+            crop,
+            crop_rounds: true,
+            rescale: Some(1.0 / 255.0),
+            normalize: Some(Normalize { mean, std }),
+            pad: None,
+            rescales_first: false,
+            keys: file.keys(),
+        })
+    }
+
     /// What a class does by default at the model's own picture size, for a model without a processor's file.
     pub fn of_class(class: &ProcessorClass, (height, width): (usize, usize)) -> Self {
         let size = match (class.size, class.divisor) {
             (TargetSize::ShortestEdge(_), Some(divisor)) => TargetSize::Multiples(height, divisor.min(height)),
             (TargetSize::ShortestEdge(_), None) => TargetSize::ShortestEdge(height),
+            (patches @ TargetSize::Patches { .. }, _) => patches,
             _ => TargetSize::Exact(height, width),
         };
         Self {

@@ -17,6 +17,11 @@ pub(super) enum TargetSize {
     Multiples(usize, usize),
     /// Both sides at least so long, and one of them no longer (timm's `ResizeKeepRatio`).
     Covering(usize, usize),
+    /// In whole patches of this side, and no more of them than `most`, as near to the picture's own shape as that allows.
+    Patches {
+        side: usize,
+        most: usize,
+    },
 }
 
 /// No model reads larger pictures; a larger number is a damaged file.
@@ -33,6 +38,7 @@ impl TargetSize {
             Self::ShortestEdge(short) => (short, short * width / height),
             Self::Edges(short, long) => with_edges((height, width), short, long),
             Self::Multiples(short, divisor) => in_multiples((height, width), short, divisor),
+            Self::Patches { side, most } => in_patches((height, width), side, most),
             Self::Covering(least_height, least_width) => {
                 let ratio = (height as f64 / least_height as f64).min(width as f64 / least_width as f64);
                 let scaled = |side: usize| (side as f64 / ratio).round_ties_even() as usize;
@@ -45,6 +51,26 @@ impl TargetSize {
             }
         }
     }
+}
+
+/// As `get_image_size_for_max_num_patches`, whose search for the scale ends early.
+fn in_patches((height, width): (usize, usize), side: usize, most: usize) -> (usize, usize) {
+    const STEP: f64 = 1e-5;
+    let scaled = |scale: f64, length: usize| {
+        let n = (length as f64 * scale / side as f64).ceil() as usize;
+        side.max(n * side)
+    };
+    let (mut least, mut highest) = (STEP / 10.0, 100.0);
+    while highest - least >= STEP {
+        let scale = f64::midpoint(least, highest);
+        let n = scaled(scale, height) as f64 / side as f64 * (scaled(scale, width) as f64 / side as f64);
+        if n <= most as f64 {
+            least = scale;
+        } else {
+            highest = scale;
+        }
+    }
+    (scaled(least, height), scaled(least, width))
 }
 
 /// As `get_resize_output_image_size` of BridgeTower, roundings included.
@@ -120,9 +146,11 @@ pub(super) fn in_multiples_of(divisor: usize, asked: TargetSize) -> Result<Targe
             Err(format!("size_divisor {divisor} is larger than the shortest_edge {short} of size"))
         }
         TargetSize::ShortestEdge(short) | TargetSize::Edges(short, _) => Ok(TargetSize::Multiples(short, divisor)),
-        TargetSize::Exact(..) | TargetSize::Within(..) | TargetSize::Multiples(..) | TargetSize::Covering(..) => {
-            Err("size needs shortest_edge".to_owned())
-        }
+        TargetSize::Exact(..)
+        | TargetSize::Within(..)
+        | TargetSize::Multiples(..)
+        | TargetSize::Covering(..)
+        | TargetSize::Patches { .. } => Err("size needs shortest_edge".to_owned()),
     }
 }
 

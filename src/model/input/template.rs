@@ -12,9 +12,9 @@ use super::{convention::Convention, settings::SmallFiles};
 /// Byte-level families are not here: their processors also trim spaces.
 fn templates(settings: &SmallFiles) -> (String, String) {
     // ALBERT's class puts nothing else around a text once either is said.
-    let says_ends = ["add_bos_token", "add_eos_token"].iter().any(|key| settings.get(key).is_some());
+    let says_ends = || ["add_bos_token", "add_eos_token"].iter().any(|key| settings.get(key).is_some());
     let (single, pair) = match settings.convention {
-        Convention::Albert if says_ends => {
+        Convention::Albert if says_ends() => {
             let wants = |key| settings.flag(key).unwrap_or(false);
             return ends(wants("add_bos_token"), wants("add_eos_token"));
         }

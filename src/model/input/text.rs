@@ -33,6 +33,8 @@ pub struct TextEncoder {
     tells_segments: bool,
     /// The id of what the vocabulary does not know.
     unknown: Option<u32>,
+    /// The token that a text is filled up with, whatever the configuration says of it.
+    padding: Option<u32>,
     /// Whether written text loses the spaces before punctuation.
     cleans: bool,
     /// Whether a text is filled up in front.
@@ -92,11 +94,13 @@ impl TextEncoder {
         let special = SpecialIds::new(&settings, |token| text.id(token));
         let target_language = target_language(&settings, &special, &text);
         let unknown = text.unknown(settings.token("unk_token").and_then(|token| text.id(&token.content)));
+        let padding = settings.token("pad_token").and_then(|token| text.id(&token.content));
         let tells_segments = settings.tells_segments();
         let clean = |key: &str| settings.flag(key).unwrap_or(false);
         let (cleans, even_merges) = (clean(CLEAN), clean(CLEAN_MERGES));
         let cleans = cleans && (even_merges || !text.has_merges());
-        let pads_left = settings.text("padding_side") == Some("left");
+        let is_left = matches!(settings.convention, Convention::Gemma | Convention::Siglip2);
+        let pads_left = settings.text("padding_side").map_or(is_left, |side| side == "left");
         let chat = ChatTemplate::from_files(files, &settings)?;
         let keys = accounted::account(&settings);
         let sentences = SentenceRules::from_files(files, &settings.tokenizer)?;
@@ -113,6 +117,7 @@ impl TextEncoder {
             target_language,
             tells_segments,
             unknown,
+            padding,
             cleans,
             pads_left,
             source,
@@ -175,6 +180,11 @@ impl TextEncoder {
     /// Whether a text is filled up in front of it.
     pub const fn pads_left(&self) -> bool {
         self.pads_left
+    }
+
+    /// The token that a text is filled up with.
+    pub const fn padding(&self) -> Option<u32> {
+        self.padding
     }
 
     /// The id of what the vocabulary does not know; `None` where it knows everything.

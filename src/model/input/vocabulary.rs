@@ -65,6 +65,9 @@ pub(super) fn codecs(files: &ModelFiles, settings: &SmallFiles) -> Result<Codecs
     }
     for file in PIECE_MODELS {
         if let Some(bytes) = read(files, file)? {
+            if settings.convention == Convention::Siglip2 {
+                return Err(InputError::UnknownTokenizer { class: settings.convention.class_name().to_owned() });
+            }
             if of_pieces::is_class(settings.convention) {
                 return Ok((of_class(file, &bytes, settings)?, None, file));
             }
@@ -148,6 +151,16 @@ fn processed(
 /// One clause that says what is wrong with the file.
 pub(super) fn from_json(bytes: &[u8], settings: &SmallFiles) -> Result<Tokenizer, String> {
     let told = |error: tokenizers::Error| error.to_string();
+    let hides = settings.get("model_input_names").and_then(serde_json::Value::as_array);
+    if settings.convention == Convention::Siglip2
+        && hides.is_none_or(|names| names.iter().any(|name| name == "attention_mask"))
+    {
+        settings.warn(
+            "Its tokenizer_config.json does not leave attention_mask out of model_input_names, so transformers hides the \
+             padding behind a text from the text tower; here it is seen, as while the model was trained"
+                .to_owned(),
+        );
+    }
     if settings.convention == Convention::M2m100 {
         settings.warn(format!(
             "M2M100Tokenizer of transformers 5 reads {M2M_MODEL} and {VOCAB_JSON}, which are not here, so tokenizer.json \

@@ -6,9 +6,11 @@
 pub(crate) enum Interpolation {
     /// Two taps each way (`mode="bilinear"`).
     Bilinear,
+    /// As many taps as the new grid's steps are wide (`mode="bilinear"`, `antialias=True`).
+    BilinearAntialiased,
     /// Four taps each way, also when the grid shrinks (`mode="bicubic"`).
     Bicubic,
-    /// As many taps as the new grid's steps are wide (`antialias=True`).
+    /// The same with as many taps as the new grid's steps are wide (`antialias=True`).
     BicubicAntialiased,
 }
 
@@ -52,6 +54,13 @@ impl Interpolation {
                 let (first, last) = (source as usize, n_from - 1);
                 let weight = source - first as f32;
                 vec![(first.min(last), 1.0 - weight), ((first + 1).min(last), weight)]
+            }
+            Self::BilinearAntialiased => {
+                let centre = (target as f32 + 0.5) * scale - 0.5;
+                let stretch = scale.max(1.0);
+                let weight = |at: usize| (1.0 - (at as f32 - centre).abs() / stretch).max(0.0);
+                let sum: f32 = (0..n_from).map(weight).sum();
+                (0..n_from).map(|at| (at, weight(at) / sum)).filter(|(_, weight)| *weight > 0.0).collect()
             }
             Self::Bicubic => {
                 let source = scale * (target as f32 + 0.5) - 0.5;
@@ -113,6 +122,8 @@ mod tests {
         check(&[0.0, 1.0, 4.0], Interpolation::Bicubic, &[-0.096, 0.172, 1.0, 2.908, 4.288]);
         check(&[0.0, 1.0, 4.0], Interpolation::Bilinear, &[0.0, 0.4, 1.0, 2.8, 4.0]);
         check(&[0.0, 1.0, 4.0], Interpolation::Bilinear, &[0.25, 3.25]);
+        check(&[0.0, 1.0, 4.0, 9.0, 16.0], Interpolation::BilinearAntialiased, &[0.4286, 4.4444, 13.0]);
+        check(&[0.0, 1.0, 4.0], Interpolation::BilinearAntialiased, &[0.0, 0.4, 1.0, 2.8, 4.0]);
         check(&[0.0, 1.0, 4.0, 9.0, 16.0], Interpolation::BicubicAntialiased, &[0.1692, 4.1953, 13.3385]);
     }
 }

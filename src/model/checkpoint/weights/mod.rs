@@ -42,6 +42,7 @@ use self::{
 use super::{
     ModelFiles,
     audit::{Audit, Role, TensorFact},
+    formats::whose,
     quantization::Quantization,
 };
 use crate::{
@@ -194,6 +195,24 @@ impl<'a> Weights<'a> {
         let renamed = self.placement.as_ref().filter(|_| self.scope.is_empty()).and_then(Placement::renamed);
         if let Some((expected, found)) = renamed {
             self.audit.note_renamed(&expected, &found);
+        }
+    }
+
+    /// Why this is not what a configuration says, where the weights lack `missing`: whose they are, as far as their names
+    /// tell.
+    pub fn not_of(&self, described: &str, missing: &str) -> LoadError {
+        let names: Vec<_> = self.entries.keys().map(String::as_str).collect();
+        let (whose, advice) = if let Some((what, advice)) = whose(&names) {
+            (format!("its weights are those of {what}"), advice)
+        } else {
+            let (first, count) = (names.first().unwrap_or(&"nothing"), counted(names.len(), "tensor"));
+            let whose = format!("its weights have other names, the first of {count} is {first}");
+            (whose, "Put the configuration of these weights beside them, or the weights of that model")
+        };
+        LoadError::OtherKind {
+            what: format!("config.json describes {described}, but {whose}: {missing} is missing"),
+            advice: advice.to_owned(),
+            path: self.files.location(),
         }
     }
 

@@ -37,7 +37,7 @@ pub(crate) fn names(files: &ModelFiles) -> Result<Vec<String>, LoadError> {
             _ => Ok(vec![chosen.to_owned()]),
         };
     }
-    for (single, index) in FORMATS {
+    for (single, index) in files.formats() {
         if files.contains(single) {
             return Ok(vec![single.to_owned()]);
         }
