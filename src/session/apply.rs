@@ -347,6 +347,12 @@ impl Session {
         let title = MethodPreset::from_name(column).map_or("", |column| column.title);
         let details = format!("It is an option of “{title}” in Explain, where it can be taken away");
         self.notices.inform(Cause::File(path.to_owned()), format!("Layers are read through {name}"), details);
+        // Whoever looks at features, or asked for them, waits for a dictionary there.
+        let pane = self.panes.active();
+        let view = pane.pending.as_ref().and_then(|pending| pending.view).unwrap_or(pane.view);
+        if matches!(opened, LoadAnswer::IsSae(_)) && view.facts().study == Some(Study::Features) {
+            return Vec::new();
+        }
         self.show_method(column)
     }
 

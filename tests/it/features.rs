@@ -275,7 +275,12 @@ fn a_dictionary_that_is_opened_is_the_one_of_the_view_and_of_both_methods() {
     let options = &play.session.pane().options;
     assert_eq!(options.dictionary.sae.as_deref(), Some(&*folder("topk")));
     assert!(["sae", "feature"].iter().all(|column| options.lab.turned[*column]["sae"] == folder("topk").as_str()));
+    assert_eq!(play.session.pane().view, ViewKind::OF_ANSWERS, "its method is shown");
     play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Dictionary)));
+    play.does(Command::OpenModel(ModelSource::Path(folder("standard").into())));
+    play.answers();
+    assert_eq!(play.session.pane().view, ViewKind::Dictionary, "features wait for it");
+    assert_eq!(play.session.pane().options.dictionary.sae.as_deref(), Some(&*folder("standard")));
     play.asked.clear();
     play.does(Command::InPane(PaneCommand::Study));
     assert!(play.asked_names().is_empty(), "without a corpus there is nothing to count");
