@@ -292,7 +292,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--attnscope", type=Path, default=ROOT / "target" / "release" / "attnscope")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", default="", help="full-width rows whose name contains this")
+    parser.add_argument("--only", default="", help="full-width rows whose name contains this, and no tiny ones")
     parser.add_argument("--work", type=Path)
     parser.add_argument("--out", type=Path, help="write the tables to this file")
     parser.add_argument("--torch", help=argparse.SUPPRESS)
@@ -312,7 +312,7 @@ def main():
             options.out.write_text("\n".join(lines) + "\n" + others)
 
     found = tokenizers()
-    for model_type, row in sorted(tiny_rows(options).items()):
+    for model_type, row in sorted(tiny_rows(options).items()) if not options.only else ():
         measured = f"{row['n']} | {row['n_sites']} | {row['pattern']:.1e} | {row['site']:.1e}"
         report(f"| {model_type} | {measured} | {tokenizer_of(model_type, found)} |")
     lines.append(FULL_WIDTH.rstrip())
