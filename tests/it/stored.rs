@@ -26,7 +26,9 @@ struct Both {
 impl Both {
     fn of(name: &str, dtype: Dtype) -> Option<Self> {
         let from = folder().join(name);
-        let bytes = fs::read(from.join("model.safetensors")).ok()?;
+        let file =
+            ["model.safetensors", "open_clip_model.safetensors"].into_iter().find(|file| from.join(file).is_file())?;
+        let bytes = fs::read(from.join(file)).unwrap();
         let tensors = SafeTensors::deserialize(&bytes).unwrap();
         let mut stored = [Tensors::new(), Tensors::new()];
         for (tensor, view) in tensors.iter() {
@@ -66,7 +68,7 @@ impl Both {
                 .iter()
                 .map(|(name, (dtype, shape, data))| (name, TensorView::new(*dtype, shape.clone(), data).unwrap()));
             let bytes = safetensors::serialize(views, None).unwrap();
-            fs::write(folder.path().join("model.safetensors"), bytes).unwrap();
+            fs::write(folder.path().join(file), bytes).unwrap();
             folder
         });
         Some(Self { folders })
@@ -140,7 +142,8 @@ fn every_family_stored_in_two_bytes_gives_the_bits_of_four() {
     let mut n_tried = 0;
     // What is stored in fewer bits stays so.
     let is_whole = |name: &String| {
-        !fs::read_to_string(folder().join(name).join("config.json")).unwrap().contains("\"quantization")
+        let config = fs::read_to_string(folder().join(name).join("config.json"));
+        !config.is_ok_and(|config| config.contains("\"quantization"))
     };
     for name in families().into_iter().filter(is_whole) {
         for dtype in [Dtype::BF16, Dtype::F16] {
