@@ -154,7 +154,7 @@ def verdict(case, options):
 
 def reason(sentence):
     """Of a refusal what is not supported, without what every refusal says."""
-    return sentence.split("cannot be opened: ")[-1].split(". config.json is in order")[0].replace("|", "/")
+    return re.split(r"\. \S+\.json is in order", sentence.split("cannot be opened: ")[-1])[0].replace("|", "/")
 
 
 def row(model_type, verdicts):
